@@ -18,7 +18,7 @@ from graphs.identity import owner_of_run
 from graphs.settings import Settings
 from graphs.turn.context import Context, context_of
 from graphs.turn.state import State
-from memory.control import read_time_zone, zone_named
+from memory.control import read_control, zone_named
 from memory.effects import arun, tolerated
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def time_tool(clock: Callable[[], float] = time.time) -> BaseTool:
         if owner and runtime.store:
             with tolerated(logger, "the user's time zone cannot be read"):
                 async with asyncio.timeout(settings.memory.read_timeout_seconds):
-                    zone = await arun(runtime.store, read_time_zone(owner, zone))
+                    zone = (await arun(runtime.store, read_control(owner))).zone or zone
         return f"{datetime.fromtimestamp(clock(), zone):%A, %Y-%m-%d %H:%M} ({zone})"
 
     return current_time

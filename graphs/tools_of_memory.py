@@ -24,7 +24,7 @@ from graphs.turn.context import MemoryToolName
 from graphs.turn.deadlines import Access, StoreAway
 from graphs.turn.run import Run, mode_of_run
 from memory.config import Category
-from memory.control import read_use
+from memory.control import read_control
 from memory.effects import StoreEffects, arun, in_daemon_thread
 from memory.tool_calls import Told, ToolCall, forget, receipt_key, remember, restore
 from memory.tool_lookups import find, list_facts, read_around, tell_found
@@ -179,8 +179,8 @@ class _MemoryTools:
         opened = await self._open(runtime)
         if not needs(opened.mode):
             raise _RefusedCall("Not remembered: nothing is learned in this conversation (read-only mode).")
-        asking = functools.partial(arun, opened.store, read_use(opened.call.owner))
-        if needs is may_read and not await self._ask(opened, "read", asking):
+        asking = functools.partial(arun, opened.store, read_control(opened.call.owner))
+        if needs is may_read and not (await self._ask(opened, "read", asking)).use:
             raise _RefusedCall("The user has switched off that memory is used: answer without it.")
 
         async def work() -> Told:

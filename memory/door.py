@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial, wraps
 from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, runtime_checkable
@@ -25,7 +25,6 @@ P = ParamSpec("P")
 E = TypeVar("E")
 
 Batching = Callable[[Sequence[Op]], Awaitable[list[Any]]]
-_Written = dict[tuple[tuple[str, ...], str], PutOp]
 
 
 class MemoryBusy(TimeoutError):
@@ -80,9 +79,46 @@ def thread_name(thread_id: str) -> str:
     return f"thread.{erased_thread_key(thread_id)}"
 
 
-def collected(effects: Any, written: _Written | None = None) -> Any:
-    """Return effects of which reads are done at once, and see the writes before them; all writes are the last batch."""
-    puts: _Written = {} if written is None else written
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """What a transaction has read so far, and what it will have written."""
+
+    read: dict[str, Any] = field(default_factory=dict)
+    puts: dict[tuple[tuple[str, ...], str], PutOp] = field(default_factory=dict)
+
+    def is_known(self, op: Op) -> bool:
+        """Say whether an operation needs no read; nobody else writes the user's rows meanwhile."""
+        if isinstance(op, PutOp):
+            return True
+        found = self.read.get(repr(op), self)
+        # Of a search that ended at its limit, what is deleted here takes the place of what it did not find.
+        return found is not self and not (isinstance(op, SearchOp) and len(found) >= op.limit)
+
+    def widened(self, op: Op) -> Op:
+        """Return a search that finds as many as were asked for though some of what it finds is deleted by now."""
+        return op._replace(limit=op.limit + len(self.puts)) if isinstance(op, SearchOp) else op
+
+    def result(self, op: Op) -> Any:
+        """Return the result of an operation as it is after the writes."""
+        if isinstance(op, PutOp):
+            return None
+        found = self.read[repr(op)]
+        if isinstance(op, GetOp):
+            put = self.puts.get((tuple(op.namespace), op.key))
+            return _item(put) if put else found
+        if not isinstance(op, SearchOp):
+            return found
+        prefix, fields = tuple(op.namespace_prefix), op.filter or {}
+        new = [_item(put) for (place, _), put in self.puts.items() if place[: len(prefix)] == prefix]
+        return [
+            *(item for item in found if (tuple(item.namespace), item.key) not in self.puts),
+            *(item for item in new if item and all(item.value.get(name) == each for name, each in fields.items())),
+        ]
+
+
+def collected(effects: Any, inside: _Inside | None = None) -> Any:
+    """Return effects of which each read is done once, and sees the writes before it; all writes are the last batch."""
+    here = inside or _Inside()
     step: Callable[[], Any] = partial(next, effects)
     while True:
         try:
@@ -91,42 +127,20 @@ def collected(effects: Any, written: _Written | None = None) -> Any:
             value = stop.value
             break
         try:
-            result = (yield from collected(effect.effects, puts)) if isinstance(effect, Write) else None
+            result = (yield from collected(effect.effects, here)) if isinstance(effect, Write) else None
             if isinstance(effect, list):
-                reads = [op for op in effect if not isinstance(op, PutOp)]
-                found = iter((yield [_widened(op, puts) for op in reads] if puts else reads) if reads else ())
-                result = [None if isinstance(op, PutOp) else next(found) for op in effect]
-                if puts:
-                    result = [_seen(op, each, puts) for op, each in zip(effect, result, strict=True)]
-                if len(reads) < len(effect):
-                    puts |= {(tuple(op.namespace), op.key): op for op in effect if isinstance(op, PutOp)}
+                if asked := [op for op in effect if not here.is_known(op)]:
+                    found = yield [here.widened(op) for op in asked]
+                    here.read.update(zip(map(repr, asked), found, strict=True))
+                result = [here.result(op) for op in effect]
+                here.puts.update({(tuple(op.namespace), op.key): op for op in effect if isinstance(op, PutOp)})
         except Exception as error:  # whatever it is, the generator decides
             step = partial(effects.throw, error)
         else:
             step = partial(effects.send, result)
-    if written is None and puts:
-        yield [*puts.values()]
+    if inside is None and here.puts:
+        yield [*here.puts.values()]
     return value
-
-
-def _widened(op: Op, puts: _Written) -> Op:
-    """Return a search that finds as many as were asked for though some of what it finds is deleted by now."""
-    return op._replace(limit=op.limit + len(puts)) if isinstance(op, SearchOp) else op
-
-
-def _seen(op: Op, found: Any, puts: _Written) -> Any:
-    """Return the result of a read as it is after the writes."""
-    if isinstance(op, GetOp):
-        put = puts.get((tuple(op.namespace), op.key))
-        return _item(put) if put else found
-    if not isinstance(op, SearchOp):
-        return found
-    prefix, fields = tuple(op.namespace_prefix), op.filter or {}
-    new = [_item(put) for (place, _), put in puts.items() if place[: len(prefix)] == prefix]
-    return [
-        *(item for item in found if (tuple(item.namespace), item.key) not in puts),
-        *(item for item in new if item and all(item.value.get(name) == each for name, each in fields.items())),
-    ]
 
 
 def _item(put: PutOp) -> Item | None:

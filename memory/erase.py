@@ -11,7 +11,7 @@ from dataclasses import replace
 from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition, Op
 
 from memory.config import MemoryConfig
-from memory.control import belongs, count_edit, forget_thread, forget_time_zone, read_epoch, write_epoch
+from memory.control import belongs, change_control, count_edit, read_control, read_epoch
 from memory.door import transaction
 from memory.effects import PAGE, StoreEffects, arun, delete, put, run, scan
 from memory.facts.chain import Chain, read_chain_of_thread
@@ -202,22 +202,25 @@ def threads_feeding(user_id: str) -> StoreEffects[list[str]]:
     return fed
 
 
-def erase_user(user_id: str) -> StoreEffects[int]:
+def erase_user(user_id: str, now: float) -> StoreEffects[int]:
     """Erase everything that is remembered about a user, for every agent, and cancel what is pending.
 
     Args:
         user_id: The authenticated identity.
+        now: Seconds since 1970.
 
     Returns:
         How many items were deleted.
     """
-    return _erase_user(Owner.of(user_id), uuid.uuid4().hex)
+    return _erase_user(Owner.of(user_id), uuid.uuid4().hex, now)
 
 
 @transaction
-def _erase_user(user: Owner, epoch: str) -> StoreEffects[int]:
-    yield from write_epoch(user, epoch)
-    yield from forget_time_zone(user)
+def _erase_user(user: Owner, epoch: str, now: float) -> StoreEffects[int]:
+    erased = (yield from read_control(user)).erased + 1
+    yield from change_control(
+        user, epoch=epoch, epoch_at=now, erased=erased, erased_at={}, time_zone=None, assistants_time_zone=None
+    )
     deleted = 0
     for namespace in (yield from _namespaces(user)):
         items = yield from scan(namespace)
@@ -254,18 +257,17 @@ def _erase_thread(thread_id: str, thread_epoch: str, now: float) -> StoreEffects
     deleted = 0
     owners = yield from outbox.read_owners(thread_id)
     for owner in sorted(owners, key=lambda owner: owner.due_key):
-        deleted += yield from _erase_thread_of(owner, thread_id, thread_epoch, now)
+        deleted += yield from _erase_thread_of(owner, thread_id, now)
     return deleted
 
 
 @transaction
-def _erase_thread_of(owner: Owner, thread_id: str, thread_epoch: str, now: float) -> StoreEffects[int]:
-    yield from forget_thread(owner, thread_id, thread_epoch, now)
+def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[int]:
     entries = yield from outbox.read_entries(owner)
-    cancelled = [entry for entry in entries if entry.thread_id == thread_id and entry.thread_epoch != thread_epoch]
+    cancelled = [entry for entry in entries if entry.thread_id == thread_id]
     yield from outbox.remove(cancelled)
     epoch = yield from read_epoch(owner)
-    yield from note_erasure(owner, epoch, thread_epoch, timestamp(now))
+    yield from note_erasure(owner, epoch, timestamp(now))
     # While the facts are there, which say what echoes of the thread are found by.
     said = yield from read_chain_of_thread(owner, epoch, thread_id)
     if said.ids:

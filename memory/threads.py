@@ -3,7 +3,7 @@
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from langgraph.store.base import GetOp, Item, PutOp
 
@@ -13,24 +13,34 @@ from memory.forms import plain, read_as
 from memory.namespaces import DELETIONS, deletion_key, erased_thread_key, erased_threads_namespace
 
 NEVER_ERASED = "initial"
-KEPT_SECONDS = 86_400.0
-"""An epoch has to outlive the turns that are under way, not the deployment."""
+KEPT_SECONDS = 365 * 86_400.0
+"""An epoch has to outlive the turns that are under way, and those that wait to be written down after an outage."""
+
+
+class ErasedThread(NamedTuple):
+    """The last erase of a thread: the epoch that it began, and when, in seconds since 1970; 0 if there was none."""
+
+    epoch: str = NEVER_ERASED
+    at: float = 0.0
+
+    @classmethod
+    def of_item(cls, item: Item | None) -> Self:
+        """Return what an item (`erased_thread_get`) tells; where a hand garbled the time, the item's own holds."""
+        if item is None or not isinstance(epoch := item.value.get("epoch"), str) or not epoch:
+            return cls()
+        at = item.value.get("at")
+        return cls(epoch, at if isinstance(at, int | float) else item.updated_at.timestamp())
 
 
 def read_thread_epoch(thread_id: str) -> StoreEffects[str]:
     """Read a thread's epoch; `NEVER_ERASED` if it was not erased lately."""
-    return thread_epoch_in((yield [thread_epoch_get(thread_id)])[0])
+    (item,) = yield [erased_thread_get(thread_id)]
+    return ErasedThread.of_item(item).epoch
 
 
-def thread_epoch_get(thread_id: str) -> GetOp:
-    """Return the read of the item that holds a thread's epoch (`thread_epoch_in`)."""
+def erased_thread_get(thread_id: str) -> GetOp:
+    """Return the read of the item that tells of a thread's last erase (`ErasedThread.of_item`)."""
     return GetOp(erased_threads_namespace(thread_id), erased_thread_key(thread_id), refresh_ttl=False)
-
-
-def thread_epoch_in(item: Item | None) -> str:
-    """Return the epoch that a thread's item holds; `NEVER_ERASED` if it was not erased lately."""
-    epoch = item.value.get("epoch") if item else None
-    return epoch if isinstance(epoch, str) and epoch else NEVER_ERASED
 
 
 def write_thread_epoch(thread_id: str, epoch: str, now: float) -> StoreEffects[None]:
@@ -43,8 +53,7 @@ def _write_epoch(thread_id: str, epoch: str, now: float) -> StoreEffects[None]:
     namespace = erased_threads_namespace(thread_id)
     yield [put(namespace, erased_thread_key(thread_id), {"epoch": epoch, "at": now})]
     # Other threads' items: an erase is the one moment at which somebody looks here, so nothing else has to sweep them.
-    times = [(item, item.value.get("at")) for item in (yield from scan(namespace))]
-    old = [item for item, at in times if not isinstance(at, int | float) or now - at >= KEPT_SECONDS]
+    old = [item for item in (yield from scan(namespace)) if now - ErasedThread.of_item(item).at >= KEPT_SECONDS]
     if old:
         yield [delete(item.namespace, item.key) for item in old]
 

@@ -11,7 +11,7 @@ from typing import Final
 from langchain_core.messages import BaseMessage
 
 from memory.config import MemoryConfig, stricter
-from memory.control import read_approval, read_known_time_zone, read_learning
+from memory.control import read_control
 from memory.door import transaction
 from memory.effects import StoreEffects, put, side_by_side
 from memory.extraction.extraction import judge_fact
@@ -99,13 +99,10 @@ def remember(call: ToolCall, content: str, category: str, corrects: str | None) 
         category: Its category.
         corrects: Id of the fact that it takes the place of, if any.
     """
-    snapshot, zone, learning, thread_epoch = yield from side_by_side(
-        read_snapshot(call.owner),
-        read_known_time_zone(call.owner),
-        read_learning(call.owner),
-        read_thread_epoch(call.thread_id),
+    snapshot, control, thread_epoch = yield from side_by_side(
+        read_snapshot(call.owner), read_control(call.owner), read_thread_epoch(call.thread_id)
     )
-    if not call.config.enabled or not learning:
+    if not call.config.enabled or not control.learning:
         return Told("Not remembered: the user has paused learning.")
     wrong = next((fact for fact in snapshot.facts if fact.id == corrects), None)
     if corrects and wrong is None:
@@ -116,7 +113,7 @@ def remember(call: ToolCall, content: str, category: str, corrects: str | None) 
         corrects=wrong,
         existing=snapshot.facts,
         config=call.config,
-        time_zone=zone,
+        time_zone=control.zone,
     )
     epoch, now = call.epochs.user or snapshot.epoch, iso_time(call.now)
     is_erased = bool(call.epochs.thread) and erased_between(call.epochs.thread, thread_epoch)
@@ -167,14 +164,14 @@ def forget(call: ToolCall, fact_id: str) -> StoreEffects[Told]:
 @transaction
 def restore(call: ToolCall, fact_id: str) -> StoreEffects[Told]:
     """Bring back a fact that went at the limit; the weakest of the others goes there in its place."""
-    if not call.config.enabled or not (yield from read_learning(call.owner)):
+    control = yield from read_control(call.owner)
+    if not call.config.enabled or not control.learning:
         return Told("Not restored: the user has paused learning.")
-    chosen = yield from read_approval(call.owner)
     facts = FactEffects(call.owner, call.config, lambda: call.now)
     try:
         gone = next((each for each in (yield from facts.list("evicted")) if each.id == fact_id.strip()), None)
         # It was used before the user asked to be asked; a model must not take that for a yes.
-        if gone and stricter(call.config.approval, chosen) != "off":
+        if gone and stricter(call.config.approval, control.approval) != "off":
             return Told("Not restored: only the user can bring this back, as they want to be asked first.")
         fact = yield from facts.restore(fact_id.strip())
     except FactNotFound:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from memory import prompts
-from memory.control import read_epoch, read_known_time_zone
+from memory.control import read_control, read_epoch
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.effects import FactEffects
 from memory.facts.fact import Fact, may_be_used
@@ -66,22 +66,23 @@ def find(call: ToolCall, query: str, limit: int, question: QueryVector | None = 
         question: What an embedder makes of the query.
     """
     own = FactEffects(call.owner, call.config, lambda: call.now)
-    facts, evicted, snapshot, zone = yield from side_by_side(
+    facts, evicted, snapshot, control = yield from side_by_side(
         own.search(query, None, question=question),
         own.search(query, None, status="evicted"),
         read_snapshot(call.owner),
-        read_known_time_zone(call.owner),
+        read_control(call.owner),
     )
+    zone = control.zone or UTC
     in_use = {fact.id for fact in snapshot.facts}
     journal = yield from read_past(call.owner, snapshot.epoch)
     vectors = {}
     if question is not None:
         vectors = yield from read_vectors(call.owner, snapshot.epoch, question.embedder)
     shown = [fact for fact in facts if fact.id in in_use][: _hits(limit)]
-    now = datetime.fromtimestamp(call.now, zone or UTC).isoformat()
+    now = datetime.fromtimestamp(call.now, zone).isoformat()
     # What history holds nobody has screened since it went there.
     past = [fact for fact in evicted if may_be_used(fact)][: _hits(limit)]
-    return Lookup(shown, past, journal, zone or UTC, now, question, vectors)
+    return Lookup(shown, past, journal, zone, now, question, vectors)
 
 
 def tell_found(found: Lookup, query: str, limit: int) -> str:
@@ -134,10 +135,10 @@ def read_around(call: ToolCall, source: str) -> StoreEffects[Told]:
 
 def list_facts(call: ToolCall, page: int, category: str | None) -> StoreEffects[Told]:
     """Tell what is remembered, strongest first, a page at a time."""
-    snapshot, zone = yield from side_by_side(read_snapshot(call.owner), read_known_time_zone(call.owner))
+    snapshot, control = yield from side_by_side(read_snapshot(call.owner), read_control(call.owner))
     facts = [fact for fact in snapshot.facts if category in (None, fact.category)]
     start = (max(1, page) - 1) * PAGE_FACTS
-    lines = [_fact(fact, zone or UTC) for fact in facts[start : start + PAGE_FACTS]]
+    lines = [_fact(fact, control.zone or UTC) for fact in facts[start : start + PAGE_FACTS]]
     if not lines:
         return Told("Nothing is remembered yet." if not facts else f"There is no page {page}.")
     more = f"\n{len(facts) - start - len(lines)} more: ask for page {max(1, page) + 1}."

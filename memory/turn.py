@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from memory.control import LEARNING_KEY, ZONE_KEYS, learning_in, note_assistants_time_zone, zone_in
+from memory.control import change_control, read_control
 from memory.door import transaction
-from memory.effects import StoreEffects, read_many, scan, side_by_side
+from memory.effects import StoreEffects, scan, side_by_side
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.past_turns import read_snapshot_with
 from memory.journal.journal import JournalRevision, read_revision
@@ -222,18 +222,18 @@ def open_turn(
     """
     if not may_read(mode):
         return Opening(mode)
-    snapshot, thread_epoch, (learning, *zones), revision, receipts = yield from side_by_side(
+    snapshot, thread_epoch, control, revision, receipts = yield from side_by_side(
         read_snapshot_with(owner, lines),
         read_thread_epoch(thread_id),
-        read_many(owner.control, [LEARNING_KEY, *ZONE_KEYS]),
+        read_control(owner),
         read_revision(owner),
         scan(owner.namespace("receipts")),
     )
-    if not learning_in(learning):  # the user may have paused it
+    if not control.learning:  # the user may have paused it
         mode = effective_mode(mode, "read_only")
     epochs = TurnEpochs(snapshot.epoch, thread_epoch, snapshot.edit) if may_learn(mode) else None
     told = [] if before is None else receipts_of(receipts, snapshot.epoch, iso_time(before))
-    return Opening(mode, snapshot, epochs, tuple(told), revision, zone_in(zones))
+    return Opening(mode, snapshot, epochs, tuple(told), revision, control.zone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,8 +295,11 @@ def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEf
         speaker=closing.epochs.speaker,
         model=closing.model,
     )
-    yield from note_assistants_time_zone(closing.owner, closing.time_zone)
-    return (yield from outbox.record(draft, closing.view, thread_epoch=closing.epochs.thread, late=closing.late))
+    recorded = yield from outbox.record(draft, closing.view, thread_epoch=closing.epochs.thread, late=closing.late)
+    zone = closing.time_zone
+    if recorded and zone and (yield from read_control(closing.owner)).assistants_time_zone != zone:
+        yield from change_control(closing.owner, assistants_time_zone=zone)
+    return recorded
 
 
 def view_of_thread(

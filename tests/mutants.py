@@ -497,8 +497,7 @@ MUTANTS = (
         "who reads the journal before a deletion keeps what they read",
         "memory/recall/past.py",
         "    return replace(view, entries=entries, edit=edit)\n",
-        "    edit = edit_in((yield from read(owner.control, EDIT_KEY)))\n"
-        "    return replace(view, entries=entries, edit=edit)\n",
+        "    edit = (yield from read_control(owner)).edit\n    return replace(view, entries=entries, edit=edit)\n",
         (PROMISES,),
     ),
     Mutant(
@@ -525,7 +524,7 @@ MUTANTS = (
     Mutant(
         "no look at the epochs after the last write",
         "memory/worker/update.py",
-        "    if is_changed or _is_cancelled(last, read.epochs) or read.erasure != erasure:",
+        "    if is_changed or (read.control.epoch, read.control.erased) != (epoch, erased):",
         "    if False:",
         (matrix("learn-erase"),),
     ),
@@ -574,8 +573,8 @@ MUTANTS = (
     Mutant(
         "an erased user's turn is written down late",
         "memory/outbox/late.py",
-        "if not epoch and not self._is_older(control):",
-        "if False:",
+        "*(() if epoch else (control.epoch_at,)), ",
+        "",
         LEFT,
     ),
     Mutant(
@@ -758,7 +757,7 @@ MUTANTS = (
     Mutant(
         "a roll-up that sees no erase",
         "memory/worker/rollup.py",
-        "    if (yield from read_epochs(owner)) != epochs:",
+        "    if (now.epoch, now.erased) != (before.epoch, before.erased):",
         "    if False:",
         (matrix("roll up-erase"),),
     ),
@@ -777,10 +776,10 @@ MUTANTS = (
         ("tests/laws/test_rules_writing.py",),
     ),
     Mutant(
-        "an erased thread is fenced for nobody",
-        "memory/control.py",
-        "return epoch != self.epoch or thread_epoch !=",
-        "return epoch != self.epoch and thread_epoch !=",
+        "what is pending of an erased thread stays",
+        "memory/erase.py",
+        "cancelled = [entry for entry in entries if entry.thread_id == thread_id]",
+        "cancelled = entries[:0]",
         (PROMISES,),
     ),
     Mutant(
@@ -814,8 +813,8 @@ MUTANTS = (
     Mutant(
         "clocks alone tell what came first",
         "memory/control.py",
-        "    return seen >= own\n",
-        "    return None\n",
+        "return None if seen is None or own is None else seen >= own",
+        "return None",
         (PROMISES,),
     ),
     Mutant(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from memory.backfill.sources import drop_source, read_source
 from memory.config import MemoryConfig
-from memory.control import count_edit, forget_thread, read_epoch
+from memory.control import count_edit, read_epoch
 from memory.door import transaction
 from memory.effects import StoreEffects, delete, scan, side_by_side
 from memory.erase import forget_rows_of
@@ -58,18 +58,17 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     """
     if (yield from read_source(owner, name)) is None:
         raise SourceNotFound(name)
-    unit, fresh = source_unit(owner, name), uuid.uuid4().hex
+    unit = source_unit(owner, name)
 
     def is_gone(thread_id: str) -> bool:
         return unit_of(thread_id) == unit
 
-    yield from forget_thread(owner, unit, fresh, now)
-    yield from write_thread_epoch(unit, fresh, now)
+    yield from write_thread_epoch(unit, uuid.uuid4().hex, now)
     entries = yield from outbox.read_entries(owner)
-    cancelled = [entry for entry in entries if is_gone(entry.thread_id) and entry.thread_epoch != fresh]
+    cancelled = [entry for entry in entries if is_gone(entry.thread_id)]
     yield from outbox.remove(cancelled)
     epoch = yield from read_epoch(owner)
-    yield from note_erasure(owner, epoch, fresh, timestamp(now))
+    yield from note_erasure(owner, epoch, timestamp(now))
     kept, replaced = yield from _judge(owner, epoch, is_gone)
     deleted = yield from forget_rows_of(owner, is_gone, epoch, kept)
     restored = yield from _put_back(owner, epoch, replaced, now, config)

@@ -11,7 +11,7 @@ from datetime import UTC
 from memory.backfill.conversation import PASTED, Conversation, portions, short_id
 from memory.backfill.sources import ConversationProgress, ImportSource, source_key, talk_key, thread_of
 from memory.config import Approval, stricter
-from memory.control import INITIAL_EDIT, read_approval, read_epoch, read_known_time_zone, read_learning
+from memory.control import INITIAL_EDIT, read_control
 from memory.door import transaction
 from memory.effects import StoreEffects, put, read_many, side_by_side
 from memory.facts.deletions import forgotten_messages
@@ -85,17 +85,16 @@ def take_in(
         LearningPaused: If the user has learning paused.
     """
     thread_id = thread_of(owner, source, conversation)
-    thread_epoch, (source_item, talk_item), epoch, learning, (zone, chosen) = yield from side_by_side(
+    thread_epoch, (source_item, talk_item), control = yield from side_by_side(
         read_thread_epoch(source.unit(owner)),
         read_many(owner.namespace("sources"), [source_key(source.name), talk_key(conversation)]),
-        read_epoch(owner),
-        read_learning(owner),
-        side_by_side(read_known_time_zone(owner), read_approval(owner)),
+        read_control(owner),
     )
+    epoch, zone = control.epoch, control.zone or UTC
     current = ImportSource.of_item(source_item, epoch)
     if current is None or current.token != source.token:
         raise SourceGone
-    if not learning:
+    if not control.learning:
         raise LearningPaused
     talk = ConversationProgress.of_item(talk_item, epoch) or ConversationProgress(source.name, thread_id)
     if talk.source != source.name:
@@ -107,8 +106,8 @@ def take_in(
     ids = frozenset(short_id(one.id) for one in said) - lead
     untold = [each for each in exchanges(said) if any(short_id(one.id) in ids - talk.told for one in each)]
     if untold:
-        draft = JournalEntry(day_of(timestamp(now), zone or UTC), thread_id, (), epoch, source="turn")
-        yield from append(owner, entries_of(draft, untold, zone or UTC, approval=stricter(approval, chosen)))
+        draft = JournalEntry(day_of(timestamp(now), zone), thread_id, (), epoch, source="turn")
+        yield from append(owner, entries_of(draft, untold, zone, approval=stricter(approval, control.approval)))
     # What somebody pasted tells nothing of them, nor does the answer to it alone.
     pasted = {short_id(one.id) for each in exchanges(said) if each[0].id.startswith(PASTED) for one in each}
     cut = portions(whole, talk.known | lead | pasted, portion_messages) if learn else []

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memory.config import MemoryConfig, stricter
-from memory.control import read_approval, read_epoch
+from memory.control import read_control
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.changes import Change, Extraction, Outcome, Refusal, reasons
 from memory.facts.deletions import forgotten, let_go, was_said_before
@@ -43,19 +43,19 @@ def change_facts(
         now: ISO 8601.
         config: The limit, and which categories are protected.
     """
-    (current, chosen), gone, before, profile = yield from side_by_side(
-        side_by_side(read_epoch(owner), read_approval(owner)),
+    control, gone, before, profile = yield from side_by_side(
+        read_control(owner),
         forgotten(owner, epoch, thread_id, extraction.changes),
         read_fact_set(owner, epoch, [each.content for each in extraction.changes if each.content], said_again=True),
         read_sections(owner, epoch),
     )
     # An erase came between the message and now: nothing that was said before it may be written.
-    if current != epoch:
+    if control.epoch != epoch:
         return refused_as_stale(extraction)
     if is_imported(thread_id):
         # Sections tell how things are now, and have no dates by which an old conversation would give way.
         extraction = replace(extraction, profile=())
-    config = replace(config, approval=stricter(config.approval, chosen))
+    config = replace(config, approval=stricter(config.approval, control.approval))
     if config.approval != "off":
         in_use = [fact.content for fact in before.active().values()]
         extraction = replace(extraction, profile=approved_sections(extraction.profile, profile, in_use))

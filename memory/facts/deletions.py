@@ -9,13 +9,13 @@ from typing import Literal, Self
 
 from langgraph.store.base import Item, Op
 
-from memory.control import belongs, count_edit, was_said_after
-from memory.effects import StoreEffects, delete, put, read, read_many, scan, side_by_side
+from memory.control import belongs, change_control, count_edit, read_control, was_said_after
+from memory.effects import StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.facts.chain import Chain, dormant, read_chain
 from memory.facts.changes import Change, Section
 from memory.facts.confirmations import read_provenance
 from memory.facts.fact import HELD, Fact, fact_key, moment
-from memory.facts.rows import DELETION, ERASED, history_key, read_fact_set, read_history
+from memory.facts.rows import DELETION, history_key, read_fact_set, read_history
 from memory.message import StoredMessage, find_gone
 from memory.namespaces import Owner
 from memory.text import digest
@@ -62,30 +62,17 @@ class DeletionRecord:
         return self.status == "deleted" and self.fact_id == fact.id
 
 
-@dataclass(frozen=True, slots=True)
-class LastErasure:
-    """The last erase of facts: a random token, and when (ISO 8601). No undo reaches behind it."""
-
-    token: str = ""
-    at: str = ""
-
-
-def read_erasure(owner: Owner, epoch: str) -> StoreEffects[LastErasure]:
-    """Read when facts were erased last; an empty one if never."""
-    item = yield from read(owner.namespace("history"), ERASED)
-    value = item.value if item and belongs(item.value, epoch) else {}
-    return LastErasure(str(value.get("token", "")), str(value.get("at", "")))
-
-
-def note_erasure(owner: Owner, epoch: str, token: str, now: str) -> StoreEffects[None]:
+def note_erasure(owner: Owner, epoch: str, now: str) -> StoreEffects[None]:
     """Note that facts are erased: at `now`, or when the newest change was made, under a clock that is ahead."""
-    fact_set, history, before = yield from side_by_side(
-        read_fact_set(owner, epoch), read_history(owner, epoch), read_erasure(owner, epoch)
+    fact_set, history, control = yield from side_by_side(
+        read_fact_set(owner, epoch), read_history(owner, epoch), read_control(owner)
     )
     # Undo compares times: what a clock that is ahead has stamped must not count as later than the erase.
-    times = [now, before.at, *(fact.updated_at for fact in (*fact_set.rows.values(), *history))]
+    before = control.erased_at.get(owner.agent_name, "")
+    times = [now, before, *(fact.updated_at for fact in (*fact_set.rows.values(), *history))]
     _, newest = max(((at, time) for time in times if (at := moment(time))), default=(None, now))
-    yield [put(owner.namespace("history"), ERASED, {"token": token, "at": newest, "epoch": epoch})]
+    erased_at = {**control.erased_at, owner.agent_name: newest}
+    yield from change_control(owner, erased=control.erased + 1, erased_at=erased_at)
 
 
 def deletion_puts(owner: Owner, chain: Chain, *, at: str, edit: str, epoch: str) -> list[Op]:
@@ -136,14 +123,13 @@ def deletion_drops(owner: Owner, chain: Chain) -> list[Op]:
     return [delete(owner.namespace("history"), key) for key in sorted(keys)]
 
 
-def forget(owner: Owner, epoch: str, fact_id: str, *, token: str, now: str) -> StoreEffects[Chain]:
+def forget(owner: Owner, epoch: str, fact_id: str, *, now: str) -> StoreEffects[Chain]:
     """Delete a fact's chain for good: rows, revisions, confirmations; and record what it was made from.
 
     Args:
         owner: Whose fact.
         epoch: The user's current epoch.
         fact_id: One of the chain.
-        token: A random one.
         now: ISO 8601.
 
     Returns:
@@ -155,7 +141,7 @@ def forget(owner: Owner, epoch: str, fact_id: str, *, token: str, now: str) -> S
     chain = yield from read_chain(owner, epoch, fact_id)
     edit = yield from count_edit(owner)
     if any(fact.status not in HELD for fact in chain.revisions):  # nothing else can be undone to
-        yield from note_erasure(owner, epoch, token, now)
+        yield from note_erasure(owner, epoch, now)
     yield [
         *deletion_puts(owner, chain, at=now, edit=edit, epoch=epoch),
         *(delete(owner.namespace("history"), history_key(fact.id, fact.revision)) for fact in chain.revisions),

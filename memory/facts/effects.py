@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from memory.config import MemoryConfig
-from memory.control import count_edit, read_epoch
+from memory.control import count_edit, read_control, read_epoch
 from memory.door import transaction
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.applying import change_facts
@@ -24,7 +24,6 @@ from memory.facts.deletions import (
     deletion_puts,
     forget,
     message_deletion_puts,
-    read_erasure,
 )
 from memory.facts.fact import (
     BY_HAND,
@@ -370,7 +369,7 @@ class FactEffects:
     def delete_chain(self, fact_id: str) -> StoreEffects[DeletedFacts]:
         """Do what `delete` does, and tell what it took."""
         epoch = yield from read_epoch(self.owner)
-        chain = yield from forget(self.owner, epoch, fact_id, token=uuid.uuid4().hex, now=self._now())
+        chain = yield from forget(self.owner, epoch, fact_id, now=self._now())
         sections = yield from drop_sections_about(self.owner, epoch, chain.contents)
         logger.info("deleted %s", fact_id)
         return DeletedFacts(chain, tuple(sections))
@@ -387,12 +386,11 @@ class FactEffects:
         Returns:
             What that changed; `None` if nothing changed since facts were erased, or at that time.
         """
-        epoch = yield from read_epoch(self.owner)
-        erasure, before, history = yield from side_by_side(
-            read_erasure(self.owner, epoch), read_fact_set(self.owner, epoch), read_history(self.owner, epoch)
-        )
+        control = yield from read_control(self.owner)
+        epoch, since = control.epoch, control.erased_at.get(self.owner.agent_name, "")
+        before, history = yield from side_by_side(read_fact_set(self.owner, epoch), read_history(self.owner, epoch))
         edit = yield from count_edit(self.owner)
-        undone = undo(before, history, now=self._now(), since=erasure.at, edit=edit, at=at)
+        undone = undo(before, history, now=self._now(), since=since, edit=edit, at=at)
         if undone is None:
             return None
         after, done = undone

@@ -29,8 +29,6 @@ _CANDIDATES: Final = 4
 DELETION: Final = "gone."
 # What keys of a person's answers about past messages begin with (`memory.facts.answers`).
 ANSWER: Final = "asked."
-# The item among the revisions that tells when facts were erased last (`memory.facts.deletions`).
-ERASED: Final = "erased"
 
 
 def read_fact_set(
@@ -219,7 +217,7 @@ def _written(item: Item) -> tuple[datetime, str]:
 
 def is_revision(item: Item) -> bool:
     """Say whether an item of history is a fact's revision, not a record of what was deleted or answered."""
-    return item.key != ERASED and not item.key.startswith((DELETION, ANSWER))
+    return not item.key.startswith((DELETION, ANSWER))
 
 
 def history_key(fact_id: str, revision: int) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from memory.control import EDIT_KEY, USE_KEY, edit_in, use_in
+from memory.control import read_control
 from memory.effects import StoreEffects, read_many, side_by_side
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.injection.block import TextCounter, turn_line
@@ -78,8 +78,8 @@ def read_snapshot_with(owner: Owner, lines: Sequence[tuple[str, str]]) -> StoreE
         lines: Journal entries, by key, and which of their messages; those that are gone have no text.
     """
     keys = list(dict.fromkeys(entry for entry, _ in lines))
-    snapshot, items, (edit, use) = yield from side_by_side(
-        read_snapshot(owner), read_many(owner.namespace("journal"), keys), read_many(owner.control, [EDIT_KEY, USE_KEY])
+    snapshot, items, control = yield from side_by_side(
+        read_snapshot(owner), read_many(owner.namespace("journal"), keys), read_control(owner)
     )
     wanted = {line for _, line in lines}
     texts = {
@@ -89,8 +89,8 @@ def read_snapshot_with(owner: Owner, lines: Sequence[tuple[str, str]]) -> StoreE
         if (line := line_id(entry.thread_id, one.id)) in wanted
         and (text := turn_line(entry.day, one.speaker, one.text))
     }
-    shown = replace(snapshot, lines=texts, edit=edit_in(edit))
-    return shown if use_in(use) else shown.unused()
+    shown = replace(snapshot, lines=texts, edit=control.edit)
+    return shown if control.use else shown.unused()
 
 
 def past_section(lines: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Final, Self
 
 from langgraph.store.base import GetOp, Item, Op, PutOp
 
-from memory.control import belongs, control_get, epoch_in
+from memory.control import Control, belongs, control_get
 from memory.effects import StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry, LineSource, entry_key, outdated, placed
@@ -217,7 +217,7 @@ def entries_in(items: Iterable[Item | None], epoch: str) -> list[JournalEntry]:
 
 def _read_controls(controls: list[Op]) -> StoreEffects[tuple[str, JournalRevision]]:
     control, revision = yield controls
-    return epoch_in(control), JournalRevision.of_item(revision)
+    return Control.of_item(control).epoch, JournalRevision.of_item(revision)
 
 
 def _entries(items: Iterable[Item], epoch: str) -> dict[str, JournalEntry]:

@@ -116,7 +116,6 @@ class Entry:
         owner: Whose memory it is.
         thread_id: The thread the messages are from.
         epoch: The user's epoch when it was written; another one cancels it.
-        thread_epoch: The thread's epoch when it was written; after an erase of the thread, another one cancels it.
         created: When it was written down, in seconds since the epoch.
         due: From when on the sweep may take it, in seconds since the epoch; after a failure, when to try again.
         messages: What was said, oldest first.
@@ -145,7 +144,6 @@ class Entry:
     speaker: str | None = None
     edited_away: tuple[str, ...] = ()
     overlapped: bool = False
-    thread_epoch: str = ""
     model: str = ""
     attempts: int = 0
     waits: int = 0
@@ -163,7 +161,7 @@ class Entry:
     def contents(self) -> tuple[object, ...]:
         """What there is to learn from it, whatever became of it so far: old ids may have got other texts."""
         texts = tuple(message.text for message in self.messages)
-        return (self.key, self.epoch, self.thread_epoch, texts, self.edited_away)
+        return (self.key, self.epoch, texts, self.edited_away)
 
     @property
     def to_learn(self) -> tuple[StoredMessage, ...]:
@@ -195,7 +193,6 @@ class Entry:
             "kind": self.kind,
             "key": [self.thread_id, self.owner.segment, self.owner.agent_name],
             "epoch": self.epoch,
-            "generation": self.thread_epoch,
             "created": self.created,
             "due": self.due,
             "attempts": self.attempts,
@@ -218,7 +215,6 @@ class Entry:
             own = {
                 "thread_id": thread_id,
                 "owner": Owner(segment, agent_name),
-                "thread_epoch": str(value.get("generation") or ""),
                 "lease": Lease.from_json(value.get("lease")),
             }
             return read_as(cls, {**value, **own})

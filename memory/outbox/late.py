@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC
 
 from langgraph.store.base import Item
 
-from memory.control import learning_in
+from memory.control import Control
 from memory.text import digest
+from memory.threads import ErasedThread
 
 # Clocks of two processes differ: what was changed so short a time before the turn may have been changed after it.
 _MARGIN_SECONDS = 300.0
@@ -44,31 +44,16 @@ class Late:
         # The time, too: a question that was edited under its id is asked again.
         return digest(self.asked, repr(self.at))
 
-    def may_be_learned(
-        self, *, epoch: str, control: Item | None, thread: Item | None, forgotten: Item | None, learning: Item | None
-    ) -> bool:
+    def may_be_learned(self, epoch: str, control: Control, thread: ErasedThread) -> bool:
         """Say whether nothing forbids it that the epochs do not tell: in doubt, it is not learned.
 
         Args:
             epoch: The user's epoch when it began; empty if nobody read it.
-            control: The user's epoch now.
-            thread: The thread's epoch now; it goes a day after an erase.
-            forgotten: The thread's epoch among the user's controls; it stays.
-            learning: Whether the user's memory learns.
+            control: The user's now.
+            thread: The last erase of the thread.
         """
-        if not self._is_older(forgotten) or not self._is_older(thread):
-            return False
-        if not epoch and not self._is_older(control):
-            return False
-        return learning_in(learning) and (self.is_read or self._is_older(learning))
-
-    def _is_older(self, item: Item | None) -> bool:
-        """Say whether an item was certainly written before the turn, or is not there."""
-        if item is None:
-            return True
-        written = item.updated_at
-        moment = written if written.tzinfo else written.replace(tzinfo=UTC)
-        return moment.timestamp() < self.at - _MARGIN_SECONDS
+        times = [thread.at, *(() if epoch else (control.epoch_at,)), *(() if self.is_read else (control.learning_at,))]
+        return control.learning and all(not at or at < self.at - _MARGIN_SECONDS for at in times)
 
 
 def _noted(value: Mapping[str, object]) -> list[str]:

@@ -12,23 +12,14 @@ from typing import Any, Final, NamedTuple
 
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op
 
-from memory.control import (
-    CONTROL_KEY,
-    EDIT_KEY,
-    LEARNING_KEY,
-    edit_in,
-    epoch_in,
-    forgotten_epoch_in,
-    forgotten_thread_key,
-    learning_in,
-)
+from memory.control import Control, control_get
 from memory.door import transaction
 from memory.effects import PAGE, StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_namespace
 from memory.outbox.entry import Entry
 from memory.outbox.late import Late
 from memory.outbox.transcript import ThreadView, without_edits
-from memory.threads import erased_between, thread_epoch_get, thread_epoch_in
+from memory.threads import ErasedThread, erased_between, erased_thread_get
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +62,8 @@ def record(
     items, entries = yield from side_by_side(
         _as_one(_reads(draft, key)), read_entries(owner) if view is not None else _as_one([])
     )
-    found = _Found(*items)
+    control, thread, *others = items
+    found = _Found(Control.of_item(control), ErasedThread.of_item(thread), *others)
     fresh = found.filled_in(draft)
     if not found.allows(fresh, thread_epoch) or (late and not found.allows_late(draft, late)):
         return None
@@ -101,11 +93,8 @@ def _reads(draft: Entry, key: str) -> list[Op]:
     """Return the reads of what `_Found` holds, in its order."""
     owner = draft.owner
     return [
-        _get(owner.control, CONTROL_KEY),
-        thread_epoch_get(draft.thread_id),
-        _get(owner.control, LEARNING_KEY),
-        _get(owner.control, EDIT_KEY),
-        _get(owner.control, forgotten_thread_key(draft.thread_id)),
+        control_get(owner),
+        erased_thread_get(draft.thread_id),
         _get(owner.namespace("outbox"), key),
         _get(thread_namespace(draft.thread_id), owner.due_key),
         _get(owner.due_namespace, owner.due_key),
@@ -115,11 +104,8 @@ def _reads(draft: Entry, key: str) -> list[Op]:
 class _Found(NamedTuple):
     """What the store has of the user, the thread, and the update that is written down."""
 
-    control: Item | None
-    thread: Item | None
-    learning: Item | None
-    edit: Item | None
-    forgotten: Item | None
+    control: Control
+    thread: ErasedThread
     stored: Item | None
     note: Item | None
     marker: Item | None
@@ -128,22 +114,17 @@ class _Found(NamedTuple):
         """Return the entry with what only the store knows."""
         messages = draft.messages
         if draft.kind == "turn":  # of what a summary cuts nobody knows after which edits it was said
-            messages = tuple(replace(message, edit=message.edit or edit_in(self.edit)) for message in messages)
-        epoch = draft.epoch or epoch_in(self.control)
-        return replace(draft, messages=messages, epoch=epoch, thread_epoch=forgotten_epoch_in(self.forgotten))
+            messages = tuple(replace(message, edit=message.edit or self.control.edit) for message in messages)
+        return replace(draft, messages=messages, epoch=draft.epoch or self.control.epoch)
 
     def allows(self, entry: Entry, thread_epoch: str) -> bool:
-        return not _is_erased(entry, thread_epoch, self.control, self.thread) and learning_in(self.learning)
+        """Say whether neither the user nor the thread was erased since these epochs, and the user lets memory learn."""
+        is_thread_erased = bool(thread_epoch) and erased_between(thread_epoch, self.thread.epoch)
+        return entry.epoch == self.control.epoch and not is_thread_erased and self.control.learning
 
     def allows_late(self, draft: Entry, late: Late) -> bool:
         """Say whether a turn that is written down after it ended was not yet, and may be."""
-        return not late.is_noted(self.note) and late.may_be_learned(
-            epoch=draft.epoch,
-            control=self.control,
-            thread=self.thread,
-            forgotten=self.forgotten,
-            learning=self.learning,
-        )
+        return not late.is_noted(self.note) and late.may_be_learned(draft.epoch, self.control, self.thread)
 
 
 def _get(namespace: Sequence[str], key: str) -> GetOp:
@@ -152,12 +133,6 @@ def _get(namespace: Sequence[str], key: str) -> GetOp:
 
 def _as_one(batch: list[Op]) -> StoreEffects[list[Any]]:
     return (yield batch)
-
-
-def _is_erased(entry: Entry, thread_epoch: str, control: Item | None, thread: Item | None) -> bool:
-    """Say whether the user, or the thread, was erased since they had the epochs of what is written down."""
-    is_thread_erased = bool(thread_epoch) and erased_between(thread_epoch, thread_epoch_in(thread))
-    return entry.epoch != epoch_in(control) or is_thread_erased
 
 
 def read_owners(thread_id: str) -> StoreEffects[list[Owner]]:

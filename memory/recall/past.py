@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memory.control import EDIT_KEY, edit_in
-from memory.effects import StoreEffects, read, side_by_side
+from memory.control import read_control
+from memory.effects import StoreEffects, side_by_side
 from memory.facts.answers import Exchange, Waiting, read_waiting
 from memory.facts.deletions import read_gone
 from memory.journal import JournalEntry, read_journal
@@ -25,8 +25,8 @@ def read_tellable_view(owner: Owner, known: JournalView | None = None) -> StoreE
         known: What the caller has; after an edit by hand, everything is read anew.
     """
     # No later than the rest: an edit in between is seen by the next look, as it is counted again at its end.
-    item, view = yield from side_by_side(read(owner.control, EDIT_KEY), read_view(owner, known))
-    edit = edit_in(item)
+    control, view = yield from side_by_side(read_control(owner), read_view(owner, known))
+    edit = control.edit
     if known and known.edit != edit and not view.is_whole:
         view = yield from read_view(owner)
     if not view.entries:
@@ -43,7 +43,7 @@ def tellable(owner: Owner, epoch: str, entries: Sequence[JournalEntry]) -> Store
     That is what a deleted fact came from, or one that waits for a yes, and what waits for a yes itself.
 
     Who holds entries in memory has to ask again once the user changes something by hand: the count of such edits
-    (`memory.control`, `EDIT_KEY`) tells, before and after each.
+    (`memory.control.Control.edit`) tells, before and after each.
     """
     looked = yield from _look(owner, epoch, entries)
     return [left for entry, gone, waits in looked if (left := entry.without(gone | waits.ids))]

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC
 from functools import partial
 from html import escape
 from itertools import groupby
@@ -14,7 +15,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from memory import prompts
 from memory.budget import BudgetUsedUp
 from memory.config import MemoryConfig
-from memory.control import Epochs, belongs, read_epochs, read_time_zone
+from memory.control import Control, belongs, read_control
 from memory.door import transaction
 from memory.effects import StoreEffects, put, read, side_by_side
 from memory.facts.answers import Exchange, read_waiting
@@ -210,9 +211,9 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     """
     if not terms.config.enabled:
         return False
-    epochs = yield from read_epochs(owner)
-    epoch = epochs.epoch
-    today = day_of(terms.now(), (yield from read_time_zone(owner)))
+    control = yield from read_control(owner)
+    epoch = control.epoch
+    today = day_of(terms.now(), control.zone or UTC)
     progress = yield from _read_progress(owner, epoch)
     if progress.looked == today:
         return False
@@ -232,7 +233,7 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
         logger.info("the roll-up of %s waits for tomorrow: the budget of the day is used up", owner.due_key)
         raise BudgetUsedUp(until)
     sections = yield from _sections(owner, folds, texts, terms)
-    written = yield from _write(owner, sections, folds, texts, replace(reached, looked=today), epochs, terms)
+    written = yield from _write(owner, sections, folds, texts, replace(reached, looked=today), control, terms)
     if written is None:
         return False
     dropped += written
@@ -252,15 +253,15 @@ def _write(
     folds: Sequence[Fold],
     texts: Profile,
     reached: RollupProgress,
-    epochs: Epochs,
+    control: Control,
     terms: Terms,
 ) -> StoreEffects[int | None]:
     """Write what the model made of the days, and how far it came; return how many lines went.
 
     `None` if something was erased, or a person edited the profile, since what the model was shown was read.
     """
-    epoch, config = epochs.epoch, terms.config
-    if (yield from _is_erased(owner, epochs, folds)) or texts_of((yield from read_profile(owner, epoch))) != texts:
+    epoch, config = control.epoch, terms.config
+    if (yield from _is_erased(owner, control, folds)) or texts_of((yield from read_profile(owner, epoch))) != texts:
         return None
     yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
     yield [put(owner.namespace("journal"), PROGRESS_KEY, {**reached.to_json(), "epoch": epoch})]
@@ -325,12 +326,13 @@ def _read_progress(owner: Owner, epoch: str) -> StoreEffects[RollupProgress]:
     return RollupProgress.from_json(item.value) if item and belongs(item.value, epoch) else RollupProgress()
 
 
-def _is_erased(owner: Owner, epochs: Epochs, folds: Iterable[Fold]) -> StoreEffects[bool]:
+def _is_erased(owner: Owner, before: Control, folds: Iterable[Fold]) -> StoreEffects[bool]:
     """Say whether something was erased since: everything, a thread, or a fact that came from what is told."""
-    if (yield from read_epochs(owner)) != epochs:
+    now = yield from read_control(owner)
+    if (now.epoch, now.erased) != (before.epoch, before.erased):
         return True
     for entry in {entry.key: entry for one in folds for entry in one.entries}.values():
         ids = [message.id for message in entry.messages]
-        if (yield from forgotten_messages(owner, epochs.epoch, entry.thread_id, ids)):
+        if (yield from forgotten_messages(owner, before.epoch, entry.thread_id, ids)):
             return True
     return False

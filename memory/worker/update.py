@@ -11,14 +11,14 @@ from datetime import tzinfo
 from functools import partial
 
 from memory.budget import BudgetUsedUp
-from memory.config import Approval, stricter
-from memory.control import INITIAL_EPOCH, Epochs, count_edit, read_approval, read_epochs, read_known_time_zone
+from memory.config import stricter
+from memory.control import INITIAL_EPOCH, Control, count_edit, read_control
 from memory.door import transaction
 from memory.effects import StoreEffects, side_by_side
 from memory.extraction.extraction import extract_facts
 from memory.facts.applying import change_facts
 from memory.facts.changes import Extraction, reasons
-from memory.facts.deletions import LastErasure, forgotten_messages, read_erasure
+from memory.facts.deletions import forgotten_messages
 from memory.facts.profile import texts_of
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.journal.journal import HeldJournal, read_held, redact
@@ -71,11 +71,11 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEff
     """
     if not terms.config.enabled:
         return Drained()
-    epochs, stored = yield from side_by_side(read_epochs(owner), outbox.read_entries(owner))
+    control, stored = yield from side_by_side(read_control(owner), outbox.read_entries(owner))
     entries = [entry for entry in stored if thread_id in (None, entry.thread_id)]
-    cancelled = [entry for entry in entries if _is_cancelled(entry, epochs)]
+    cancelled = [entry for entry in entries if entry.epoch != control.epoch]
     now, longest, answering = terms.clock(), terms.config.retry_max_seconds, terms.answering
-    ready = [one for one in entries if not _is_cancelled(one, epochs) and one.is_ready(now, longest, answering)]
+    ready = [one for one in entries if one.epoch == control.epoch and one.is_ready(now, longest, answering)]
     # One of those that wait may be what its model's server does not survive.
     alone: list[tuple[Entry, ...]] = [(entry,) for entry in ready if entry.waits >= _WAITS_TOGETHER]
     ready = [entry for entry in ready if entry.waits < _WAITS_TOGETHER]
@@ -123,10 +123,6 @@ def _release(owner: Owner, batch: Sequence[Entry], terms: Terms) -> StoreEffects
     yield from outbox.write(entry.released() for entry in entries if terms.holds(entry))
 
 
-def _is_cancelled(entry: Entry, epochs: Epochs) -> bool:
-    return epochs.cancels(entry.epoch, entry.thread_id, entry.thread_epoch)
-
-
 @transaction
 def _after_failure(
     owner: Owner, batch: Sequence[Entry], error: Exception, terms: Terms
@@ -167,7 +163,7 @@ def _after_failure(
     # Nobody would write the lines of these, or not for long.
     if unread := [entry for entry in failed if entry.state == "dead" or (is_wait and entry.waits == 1)]:
         read = yield from _read(unread)
-        if not _is_cancelled(unread[-1], read.epochs):
+        if unread[-1].epoch == read.control.epoch:
             yield from _write_lines(read.journaling(unread[-1], terms))
     yield from outbox.write(failed)
     for entry in failed:
@@ -180,13 +176,10 @@ def _after_failure(
 class _Read:
     """What memory holds beside entries of one thread: what they say that is new, and what an update of them needs."""
 
-    epochs: Epochs
+    control: Control
     reading: Reading
     flushed: dict[str, str]
-    erasure: LastErasure
-    zone: tzinfo | None
     held: HeldJournal
-    approval: Approval
     forgotten: frozenset[str]
 
     def journaling(self, entry: Entry, terms: Terms, harmless: Collection[str] = ()) -> Journaling:
@@ -196,9 +189,9 @@ class _Read:
             self.reading,
             self.held,
             self.forgotten,
-            zone=self.zone,
+            zone=self.control.zone,
             now=terms.now(),
-            approval=stricter(terms.config.approval, self.approval),
+            approval=stricter(terms.config.approval, self.control.approval),
             harmless=harmless,
         )
 
@@ -208,19 +201,14 @@ def _read(entries: Sequence[Entry]) -> StoreEffects[_Read]:
     owner, thread_id, epoch = last.owner, last.thread_id, last.epoch
     ids = list(dict.fromkeys(message.id for entry in entries for message in entry.messages))
     is_cut = any(entry.kind == "cut" for entry in entries)
-    epochs, flushed, erasure, zone, (held, approval, forgotten) = yield from side_by_side(
-        read_epochs(owner),
+    control, flushed, held, forgotten = yield from side_by_side(
+        read_control(owner),
         read_seen(owner, thread_id, epoch),
-        read_erasure(owner, epoch),
-        read_known_time_zone(owner),
-        side_by_side(
-            read_held(owner, epoch, thread_id, ids, whole_thread=is_cut),
-            read_approval(owner),
-            forgotten_messages(owner, epoch, thread_id, ids),
-        ),
+        read_held(owner, epoch, thread_id, ids, whole_thread=is_cut),
+        forgotten_messages(owner, epoch, thread_id, ids),
     )
     reading = read_together(entries, flushed, after_erase=epoch != INITIAL_EPOCH)
-    return _Read(epochs, reading, flushed, erasure, zone, held, approval, forgotten)
+    return _Read(control, reading, flushed, held, forgotten)
 
 
 def _update(batch: Sequence[Entry], terms: Terms, receipts: list[UpdateReceipt]) -> WorkerEffects[None]:
@@ -236,11 +224,11 @@ def _update(batch: Sequence[Entry], terms: Terms, receipts: list[UpdateReceipt])
     for number, portion in enumerate(cut, 1):
         if number > 1:  # it may be about what the portion before has taught
             snapshot = yield from read_snapshot(owner)
-        extraction = yield from _extraction(claimed[-1], portion, snapshot, read.zone, terms)
+        extraction = yield from _extraction(claimed[-1], portion, snapshot, read.control.zone, terms)
         harmless |= extraction.harmless
         extraction = replace(extraction, harmless=harmless)
         later = frozenset(message.id for part in cut[number:] for message in part)
-        receipts.append((yield from _apply(owner, claimed, portion, later, extraction, read.erasure, terms)))
+        receipts.append((yield from _apply(owner, claimed, portion, later, extraction, read.control.erased, terms)))
 
 
 @transaction
@@ -256,7 +244,7 @@ def _claim(
     )
     if there != outbox.oldest_first(batch):
         return None
-    if _is_cancelled(batch[-1], read.epochs):
+    if batch[-1].epoch != read.control.epoch:
         yield from outbox.remove(batch)
         return None
     claimed = tuple(replace(entry, state="running", lease=terms.lease()) for entry in batch)
@@ -300,7 +288,7 @@ def _apply(
     portion: Sequence[StoredMessage],
     later: frozenset[str],
     extraction: Extraction,
-    erasure: LastErasure,
+    erased: int,
     terms: Terms,
 ) -> StoreEffects[UpdateReceipt]:
     """Write what a portion taught, its lines and its receipt, and take it off the entries.
@@ -311,7 +299,7 @@ def _apply(
         portion: What the model was asked about.
         later: Ids of messages that it is asked about later: only after the last portion the entries are done.
         extraction: What it found, and what it marked in all portions so far.
-        erasure: The last erase of facts before it was asked.
+        erased: How often facts were erased before it was asked.
         terms: Limits, worker and clock.
 
     Raises:
@@ -327,7 +315,7 @@ def _apply(
     )
     mine = {entry.contents for entry in there if terms.holds(entry)}
     is_changed = any(entry.contents not in mine for entry in claimed)
-    if is_changed or _is_cancelled(last, read.epochs) or read.erasure != erasure:
+    if is_changed or (read.control.epoch, read.control.erased) != (epoch, erased):
         raise _Overtaken
     is_done = not later
     journaling = read.journaling(last, terms, extraction.harmless) if is_done else None

@@ -25,7 +25,7 @@ def test_a_thread_keeps_its_epochs_under_the_names_that_stored_checkpoints_have(
     assert TurnEpochs.from_state({"epoch": 1, "edit": None, "basis": []}) == TurnEpochs()
 
 
-def test_an_erased_threads_mark_goes_after_a_day_and_that_is_no_erase() -> None:
+def test_an_erased_threads_mark_goes_after_a_year_and_that_is_no_erase() -> None:
     store = InMemoryStore()
     run(store, write_thread_epoch("T", "first", 0.0))
     assert run(store, read_thread_epoch("T")) == "first"
@@ -33,7 +33,7 @@ def test_an_erased_threads_mark_goes_after_a_day_and_that_is_no_erase() -> None:
     assert erased_between("first", run(store, read_thread_epoch("T")))
     others = [f"thread {number}" for number in range(600)]  # more than there are shards
     for other in others:
-        run(store, write_thread_epoch(other, "other", 90_000.0))
+        run(store, write_thread_epoch(other, "other", 366 * 86_400.0))
     assert run(store, read_thread_epoch("T")) == NEVER_ERASED
     assert not erased_between("second", NEVER_ERASED)
     assert {run(store, read_thread_epoch(other)) for other in others} == {"other"}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory.control import write_time_zone
+from memory.control import change_control
 from memory.effects import arun
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
@@ -94,7 +94,7 @@ async def test_the_journal_is_in_the_users_time(app: MemoryApp) -> None:
     await arun(app.store, append(ADA, [JournalEntry("2025-10-02", "t1", (message,), "initial")]))
     ada = Ada(app, whole=False)
     assert "22:30" in await ada.get("journal")
-    await arun(app.store, write_time_zone(ADA, "Europe/Oslo"))
+    await arun(app.store, change_control(ADA, time_zone="Europe/Oslo"))
     shown = await ada.get("journal")
     assert "Thursday, 2 October 2025" in shown
     assert ">00:30<" in shown

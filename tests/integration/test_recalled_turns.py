@@ -16,7 +16,7 @@ from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
-from memory.control import write_time_zone
+from memory.control import change_control
 from memory.effects import run
 from memory.erase import aerase_thread
 from memory.facts.store import FactStore
@@ -212,7 +212,7 @@ async def test_yesterday_counts_from_the_day_where_the_user_is(
     talks.clock.seconds = datetime(2026, 3, 9, 13, tzinfo=UTC).timestamp()  # in Auckland, the tenth has begun
     talks.context = Context(time_zone=assistants, memory_tokens=200)
     if users:
-        run(talks.store, write_time_zone(ADA, users))
+        run(talks.store, change_control(ADA, time_zone=users))
     for day in range(1, 9):
         FactStore(talks.store, "local").create(f"Went to harbour {day} on 2026-03-0{day} by ferry", "context", 0.9)
     FactStore(talks.store, "local").create("Went to the fair on 2026-03-09 by tram", "context", 0.1)

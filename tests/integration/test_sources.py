@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage
 from graphs.turn.sources import SOURCES_KEY, TOKENS_KEY
 from memory import FactStore
 from memory.config import MemoryConfig
-from memory.control import write_use
+from memory.control import change_control
 from memory.effects import arun
 from memory.facts.profile import edit_section
 from tests.doors import DOORS, House
@@ -126,7 +126,7 @@ async def test_a_user_who_switched_memory_off_is_shown_nothing_and_still_learned
     facts.create("Is allergic to peanuts", "knowledge", 0.9)
     await house.say("What should I cook?")
     assert "peanuts" in house.shown()
-    await arun(house.store, write_use(facts.owner, False))
+    await arun(house.store, change_control(facts.owner, use=False))
     answer = (await house.say("I moved to Bergen in a red boat."))["messages"][-1]
     assert "peanuts" not in house.shown()
     assert sources_of(answer) is None
@@ -136,6 +136,6 @@ async def test_a_user_who_switched_memory_off_is_shown_nothing_and_still_learned
     assert "red boat" not in house.shown()
     await house.say("I like figs.", thread="third")
     assert house.pending() >= {"I like figs."}
-    await arun(house.store, write_use(facts.owner, True))
+    await arun(house.store, change_control(facts.owner, use=True))
     await house.say("And now?", thread="other")
     assert "peanuts" in house.shown()

@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.store.memory import InMemoryStore
 
 from graphs.turn.context import Context
-from memory.control import read_time_zone, write_time_zone
+from memory.control import change_control, read_control
 from memory.effects import arun, run
 from memory.extraction.extraction import extract_facts
 from memory.journal.journal import read_journal
@@ -32,7 +32,7 @@ def seconds(time: str) -> float:
 
 
 def zone(store: InMemoryStore) -> str:
-    return str(run(store, read_time_zone(ADA)))
+    return str(run(store, read_control(ADA)).zone or UTC)
 
 
 def talk(store: InMemoryStore, time_zone: str) -> None:
@@ -63,10 +63,10 @@ def test_the_assistants_choice_counts_for_a_user_who_set_none() -> None:
     assert zone(store) == "UTC"
     talk(store, "Europe/Oslo")
     assert zone(store) == "Europe/Oslo"
-    run(store, write_time_zone(ADA, AUCKLAND))
+    run(store, change_control(ADA, time_zone=AUCKLAND))
     talk(store, "Europe/Oslo")
     assert zone(store) == AUCKLAND
-    run(store, write_time_zone(ADA, None))
+    run(store, change_control(ADA, time_zone=None))
     talk(store, "")
     assert zone(store) == "Europe/Oslo"
 
@@ -74,7 +74,7 @@ def test_the_assistants_choice_counts_for_a_user_who_set_none() -> None:
 def test_erasing_everything_forgets_where_the_user_is() -> None:
     store = InMemoryStore()
     talk(store, "Europe/Oslo")
-    run(store, write_time_zone(ADA, AUCKLAND))
+    run(store, change_control(ADA, time_zone=AUCKLAND))
     erase_user(store, "ada")
     assert zone(store) == "UTC"
 
@@ -97,7 +97,7 @@ def test_an_assistant_without_a_choice_has_none() -> None:
 )
 def test_the_journal_has_the_days_of_the_user(written: str, day: str) -> None:
     store = InMemoryStore()
-    run(store, write_time_zone(ADA, AUCKLAND))
+    run(store, change_control(ADA, time_zone=AUCKLAND))
     model = RecordingModel(respond=lambda _: '{"facts": []}')
     updater = MemoryUpdater(store, lambda _: model, clock=lambda: seconds(written))
     said = [HumanMessage("I moved here yesterday.", id="1")]
@@ -110,13 +110,13 @@ def test_the_journal_has_the_days_of_the_user(written: str, day: str) -> None:
 async def test_the_model_is_told_on_which_day_of_the_users_a_message_was_written() -> None:
     message = StoredMessage("1", "user", "I moved to Napier yesterday.", "2026-11-22T11:30:00+00:00")
     store = InMemoryStore()
-    await arun(store, write_time_zone(ADA, AUCKLAND))
+    await arun(store, change_control(ADA, time_zone=AUCKLAND))
     fact = json.dumps(
         {"facts": [{"message": 1, "content": "User moved to Napier", "category": "context", "confidence": 1}]}
     )
     model = RecordingModel(respond=lambda _: fact)
 
-    at_home = extract_facts(model, [message], time_zone=await arun(store, read_time_zone(ADA)))
+    at_home = extract_facts(model, [message], time_zone=(await arun(store, read_control(ADA))).zone)
     elsewhere = extract_facts(model, [message])
 
     assert "Monday 2026-11-23: I moved to Napier yesterday." in model.prompts[0][1].text

@@ -20,7 +20,7 @@ from graphs.settings import Settings
 from graphs.tools import TOOLS, time_tool
 from graphs.turn.context import Context
 from graphs.turn.state import InputState
-from memory.control import write_time_zone
+from memory.control import change_control
 from memory.effects import arun
 from memory.namespaces import Owner
 from tests.fakes import RecordingModel
@@ -46,7 +46,7 @@ async def test_the_time_is_the_users_own_then_the_assistants_then_utc() -> None:
     assert await told(None) == "Thursday, 2026-12-31 11:30 (UTC)"
     assistant = Context(time_zone="Pacific/Auckland")
     assert await told(assistant, store) == "Friday, 2027-01-01 00:30 (Pacific/Auckland)"
-    await arun(store, write_time_zone(Owner.of("ada", "default"), "America/Los_Angeles"))
+    await arun(store, change_control(Owner.of("ada", "default"), time_zone="America/Los_Angeles"))
     assert (
         await told(Context(time_zone="Pacific/Auckland"), store) == "Thursday, 2026-12-31 03:30 (America/Los_Angeles)"
     )

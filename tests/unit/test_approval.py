@@ -82,7 +82,7 @@ class Person:
         return [message.text for entry in run(self.store, read_past(ADA, "initial")) for message in entry.messages]
 
     def calls(self, *said: BaseMessage) -> ToolCall:
-        epochs = TurnEpochs("initial", "", "0.", "")
+        epochs = TurnEpochs("initial", "", "0", "")
         return ToolCall(
             owner=ADA, thread_id="t", messages=said, epochs=epochs, now=self.clock(), key="k", config=self.config
         )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from langchain_core.messages import BaseMessage
 
 from graphs.events import MemoryUpdated
-from memory.control import write_approval
+from memory.control import change_control
 from memory.effects import run
 from memory.facts.store import FactStore
 from memory.outbox.receipts import UpdateReceipt, read_receipts
@@ -39,7 +39,7 @@ def test_what_the_model_calls_sensitive_waits_where_the_user_wants_to_be_asked()
     one.drain()
     assert (one.facts(), waits(one)) == (["User goes to the ward each Monday."], [])
     other = bench()
-    run(other.store, write_approval(ADA, "sensitive"))
+    run(other.store, change_control(ADA, approval="sensitive"))
     other.say("I go to the ward each Monday.")
     other.drain()
     assert (other.facts(), waits(other)) == ([], ["User goes to the ward each Monday."])

@@ -12,7 +12,7 @@ from memory.backfill.sources import ImportSource, open_source
 from memory.backfill.taking_back import TakenBack, erase_source
 from memory.backfill.taking_in import SourceGone, TakenIn, take_in
 from memory.config import Approval, MemoryConfig
-from memory.control import write_approval
+from memory.control import change_control
 from memory.effects import run
 from memory.erase import threads_feeding
 from memory.facts.fact import Fact
@@ -64,7 +64,7 @@ def facts(bench: MemoryBench) -> list[Fact]:
 def test_a_message_of_an_import_is_told_only_after_a_yes_where_no_model_marked_it(by: str) -> None:
     bench = MemoryBench()
     if by == "user":
-        run(bench.store, write_approval(ADA, "sensitive"))
+        run(bench.store, change_control(ADA, approval="sensitive"))
     source = opened(bench)
     approval: Approval = "sensitive" if by == "deployment" else "off"
     run(bench.store, take_in(ADA, source, FIGS, now=bench.clock(), learn=False, portion_messages=4, approval=approval))

@@ -8,7 +8,7 @@ from graphs.server.api.facts import facts_of
 from graphs.server.api.journal import asked_about
 from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel
 from memory.config import Approval as Choice
-from memory.control import read_approval, read_epoch, write_approval
+from memory.control import change_control, read_control
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ async def get_approval(call: AgentCall) -> Approval:
 @router.put("/approval", summary="Choose what waits for your yes before it is used")
 async def put_approval(call: AgentCall, choice: ApprovalChoice) -> Approval:
     """Choose, for all agents. What is in use stays so, and what waits goes on waiting."""
-    await call.run(write_approval(call.owner, choice.approval))
+    await call.run(change_control(call.owner, approval=choice.approval))
     logger.info("approval is %s", choice.approval)
     return await approval_of(call)
 
@@ -61,14 +61,13 @@ async def approval_of(call: Call, messages: int | None = None) -> Approval:
         call: The request.
         messages: How many messages wait, where the caller knows it; by default it is read.
     """
-    config, chosen = call.service.settings.memory, await call.run(read_approval(call.owner))
-    epoch = await call.run(read_epoch(call.owner))
+    config, control = call.service.settings.memory, await call.run(read_control(call.owner))
     return Approval(
-        approval=chosen,
+        approval=control.approval,
         always=config.approval,
         marks=config.extraction_form == "full",
         days=config.approval_days,
         most=config.max_waiting,
         waiting=len(await facts_of(call).alist("waiting")),
-        messages=len(await asked_about(call, epoch)) if messages is None else messages,
+        messages=len(await asked_about(call, control.epoch)) if messages is None else messages,
     )

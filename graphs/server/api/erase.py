@@ -165,12 +165,12 @@ async def erase_everything(call: AgentCall, _: Erasure) -> Erased:
     for cron_id in crons:  # before the threads, so that none starts a run meanwhile
         await call.service.crons.delete(cron_id)
     fed = await call.run(threads_feeding(call.user_id))
-    items = await call.run(erase.erase_user(call.user_id))
+    items = await call.run(erase.erase_user(call.user_id, call.service.clock()))
     # After a crash a thread may have checkpoints and no row, and the server deletes only what has one.
     await call.service.threads.revive(call.user_id, {*fed, *await orphans_of(call)})
     threads = await _delete_threads(call)
     # Once more: a turn that was under way when its thread went may have written its update down in between.
-    items += await call.run(erase.erase_user(call.user_id))
+    items += await call.run(erase.erase_user(call.user_id, call.service.clock()))
     call.service.forget(call.owner.segment)
     on_disk = await orphans_of(call)
     for pause in _PAUSES:  # a deletion is answered before it is on disk

@@ -10,15 +10,7 @@ from graphs.server.api.facts import facts_of
 from graphs.server.api.routing import AgentCall, MemoryRouter, StrictModel
 from graphs.turn.state import WithoutMemory
 from memory.budget import DailyBudget, read_spent
-from memory.control import (
-    checked_time_zone,
-    read_chosen_time_zone,
-    read_learning,
-    read_use,
-    write_learning,
-    write_time_zone,
-    write_use,
-)
+from memory.control import change_control, checked_time_zone, read_control
 from memory.facts.fact import timestamp
 from memory.outbox.outbox import read_entries
 
@@ -75,14 +67,15 @@ class UseChoice(StrictModel):
 @router.get("/overview", summary="See what there is")
 async def overview(call: AgentCall) -> Overview:
     """Count what there is."""
-    facts, use = facts_of(call), await call.run(read_use(call.owner))
+    facts, control = facts_of(call), await call.run(read_control(call.owner))
+    is_on = call.service.settings.memory.enabled
     states = Counter(entry.state for entry in await call.run(read_entries(call.owner)))
     return Overview(
         agent_name=call.owner.agent_name,
-        time_zone=await call.run(read_chosen_time_zone(call.owner)),
-        learning=await call.run(read_learning(call.owner)),
-        use=use,
-        without_memory="switched_off" if not call.service.settings.memory.enabled else None if use else "not_used",
+        time_zone=control.time_zone,
+        learning=control.learning,
+        use=control.use,
+        without_memory="switched_off" if not is_on else None if control.use else "not_used",
         facts=len(await facts.alist("active")),
         quarantined=len(await facts.alist("quarantined")),
         waiting=len(await facts.alist("waiting")),
@@ -108,7 +101,7 @@ async def _budget(call: AgentCall) -> BudgetState | None:
 @router.put("/learning", summary="Pause learning or go on")
 async def put_learning(call: AgentCall, choice: LearningChoice) -> LearningChoice:
     """Pause learning or go on, for all agents; what is pending already is still learned."""
-    await call.run(write_learning(call.owner, choice.learning))
+    await call.run(change_control(call.owner, learning=choice.learning, learning_at=call.service.clock()))
     logger.info("learning %s", "resumed" if choice.learning else "paused")
     return choice
 
@@ -116,7 +109,7 @@ async def put_learning(call: AgentCall, choice: LearningChoice) -> LearningChoic
 @router.put("/use", summary="Use memory, or do not")
 async def put_use(call: AgentCall, choice: UseChoice) -> UseChoice:
     """Show memory to models or show it to none, for all agents, from the next turn on; learning has its own switch."""
-    await call.run(write_use(call.owner, choice.use))
+    await call.run(change_control(call.owner, use=choice.use))
     logger.info("memory is %s", "used" if choice.use else "not used")
     return choice
 
@@ -124,5 +117,5 @@ async def put_use(call: AgentCall, choice: UseChoice) -> UseChoice:
 @router.put("/time_zone", summary="Say where you are")
 async def put_time_zone(call: AgentCall, choice: TimeZoneChoice) -> TimeZoneChoice:
     """Set your time zone, for all agents: it says which day the journal has, and which "yesterday" means."""
-    await call.run(write_time_zone(call.owner, choice.time_zone))
+    await call.run(change_control(call.owner, time_zone=choice.time_zone))
     return choice

@@ -14,8 +14,7 @@ from graphs.server.page.pages import PageRequest, PageRoutes
 from graphs.server.page.rendering import HEADERS
 from memory.archive.entries import fact_lines
 from memory.config import Category
-from memory.control import LEARNING_KEY, USE_KEY, learning_in, use_in
-from memory.effects import read_many
+from memory.control import read_control
 from memory.facts.confirmations import read_counts
 from memory.facts.fact import Fact, FactChanged, FactNotFound
 from memory.journal.journal import read_journal
@@ -68,12 +67,12 @@ async def _list(
         facts.sort(key=lambda fact: (fact.created_at, fact.id), reverse=wanted.sort == "newest")
     # Of a list that has become shorter, its last page.
     offset = min(wanted.offset, max(len(facts) - 1, 0) // PAGE_SIZE * PAGE_SIZE)
-    learning, use = await asked.call.run(read_many(asked.call.owner.control, [LEARNING_KEY, USE_KEY]))
+    control = await asked.call.run(read_control(asked.call.owner))
     return asked.show(
         "facts_list.html" if asked.is_fragment and not whole else "facts.html", "facts",
         wanted=wanted.model_copy(update={"offset": offset}), facts=facts[offset : offset + PAGE_SIZE],
         total=len(facts), of_all=len(everything), confirmed=await asked.call.run(read_counts(asked.call.owner)),
-        is_learning=learning_in(learning) and asked.call.service.settings.memory.enabled, is_used=use_in(use),
+        is_learning=control.learning and asked.call.service.settings.memory.enabled, is_used=control.use,
         page_size=PAGE_SIZE, said=said, undo=undo, afresh=afresh,
     )  # fmt: skip
 

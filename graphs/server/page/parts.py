@@ -1,6 +1,7 @@
 """The page's other parts: profile, journal by day, what waits or failed, the switches, and all data."""
 
 from collections.abc import Sequence
+from datetime import UTC
 from itertools import groupby
 from typing import Any
 
@@ -14,7 +15,7 @@ from graphs.server.api.routing import Empty
 from graphs.server.page.held import held_facts
 from graphs.server.page.pages import PageRequest, PageRoutes
 from memory.archive.importing import Importer
-from memory.control import read_time_zone
+from memory.control import read_control
 from memory.facts.fact import Fact
 from memory.facts.profile import MAX_SECTION_CHARS
 from memory.outbox.receipts import UpdateReceipt, read_receipts
@@ -63,7 +64,7 @@ async def show_journal(asked: PageRequest) -> Response:
     lines = [line for line in found if not until or line.entry.day <= until]
     days = [(day, list(each)) for day, each in groupby(lines, key=lambda line: line.entry.day)][::-1]
     older = days[_DAYS][0] if len(days) > _DAYS else ""
-    zone = await asked.call.run(read_time_zone(asked.call.owner))
+    zone = (await asked.call.run(read_control(asked.call.owner))).zone or UTC
     return asked.show("journal.html", "journal", days=days[:_DAYS], older=older, until=until, zone=zone)
 
 

@@ -7,6 +7,7 @@
 import asyncio
 import json
 import sys
+import time
 from typing import Any
 
 from langchain_core.messages import HumanMessage
@@ -56,7 +57,7 @@ async def work(database: str) -> None:
                 drained = await service.adrain(store, LOCAL)
                 return [receipt.to_json() for receipt in drained.receipts]
             if "erase" in asked:
-                return await arun(store, erase_user("local"))
+                return await arun(store, erase_user("local", time.time()))
             epoch = await arun(store, read_epoch(LOCAL))
             return [receipt.to_json() for receipt in await arun(store, read_receipts(LOCAL, epoch))]
 
