@@ -130,6 +130,11 @@ def read_epoch(owner: Owner) -> StoreEffects[str]:
 @transaction
 def change_control(owner: Owner, **changes: Any) -> StoreEffects[Control]:
     """Give fields of the user's control new values, and return it."""
+    return put_control(owner, **changes)
+
+
+def put_control(owner: Owner, **changes: Any) -> StoreEffects[Control]:
+    """Do what `change_control` does, as a part of what a caller writes."""
     control = (yield from read_control(owner)).model_copy(update=changes)
     yield [put(owner.control, _KEY, control.model_dump(mode="json", exclude_defaults=True))]
     return control
@@ -138,7 +143,7 @@ def change_control(owner: Owner, **changes: Any) -> StoreEffects[Control]:
 def count_edit(owner: Owner) -> StoreEffects[str]:
     """Count a change that a person makes by hand, as a part of it, and return its number."""
     edits = (yield from read_control(owner)).edits + 1
-    return (yield from change_control(owner, edits=edits)).edit
+    return (yield from put_control(owner, edits=edits)).edit
 
 
 def was_said_after(said_after: str, edit: str) -> bool | None:

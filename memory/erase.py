@@ -11,7 +11,7 @@ from dataclasses import replace
 from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition, Op
 
 from memory.config import MemoryConfig
-from memory.control import belongs, change_control, count_edit, read_control, read_epoch
+from memory.control import belongs, count_edit, put_control, read_control, read_epoch
 from memory.door import transaction
 from memory.effects import PAGE, StoreEffects, arun, delete, put, run, scan
 from memory.facts.chain import Chain, read_chain_of_thread
@@ -218,7 +218,7 @@ def erase_user(user_id: str, now: float) -> StoreEffects[int]:
 @transaction
 def _erase_user(user: Owner, epoch: str, now: float) -> StoreEffects[int]:
     erased = (yield from read_control(user)).erased + 1
-    yield from change_control(
+    yield from put_control(
         user, epoch=epoch, epoch_at=now, erased=erased, erased_at={}, time_zone=None, assistants_time_zone=None
     )
     deleted = 0

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from memory.control import change_control, read_control
+from memory.control import put_control, read_control
 from memory.door import transaction
 from memory.effects import StoreEffects, scan, side_by_side
 from memory.facts.snapshot import MemorySnapshot
@@ -298,7 +298,7 @@ def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEf
     recorded = yield from outbox.record(draft, closing.view, thread_epoch=closing.epochs.thread, late=closing.late)
     zone = closing.time_zone
     if recorded and zone and (yield from read_control(closing.owner)).assistants_time_zone != zone:
-        yield from change_control(closing.owner, assistants_time_zone=zone)
+        yield from put_control(closing.owner, assistants_time_zone=zone)
     return recorded
 
 

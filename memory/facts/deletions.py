@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 from langgraph.store.base import Item, Op
 
-from memory.control import belongs, change_control, count_edit, read_control, was_said_after
+from memory.control import belongs, count_edit, put_control, read_control, was_said_after
 from memory.effects import StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.facts.chain import Chain, dormant, read_chain
 from memory.facts.changes import Change, Section
@@ -72,7 +72,7 @@ def note_erasure(owner: Owner, epoch: str, now: str) -> StoreEffects[None]:
     times = [now, before, *(fact.updated_at for fact in (*fact_set.rows.values(), *history))]
     _, newest = max(((at, time) for time in times if (at := moment(time))), default=(None, now))
     erased_at = {**control.erased_at, owner.agent_name: newest}
-    yield from change_control(owner, erased=control.erased + 1, erased_at=erased_at)
+    yield from put_control(owner, erased=control.erased + 1, erased_at=erased_at)
 
 
 def deletion_puts(owner: Owner, chain: Chain, *, at: str, edit: str, epoch: str) -> list[Op]:
