@@ -201,14 +201,17 @@ async def test_what_is_written_down_again_waits_on() -> None:
     assert "fridge" not in await person.recalled("Where is my insulin?")
 
 
-async def test_what_a_person_lets_in_at_a_full_memory_is_not_what_goes() -> None:
+async def test_what_waits_takes_no_place_at_the_limit_and_what_a_person_lets_in_is_not_what_goes() -> None:
     person = Person()
-    weak = await person.house().propose("Has asthma", 0.1)
+    await person.asks_about("sensitive")
+    await person.learns("I have asthma")
+    (weak,) = await person.waiting()
     facts = FactStore(person.store, "ada", config=MemoryConfig(max_facts=2))
     for content in ("Lives in Oslo", "Likes tea"):
-        await facts.acreate(content, "knowledge", 0.9)
-    await facts.aapprove(weak, source="page")
-    assert "Has asthma" in {fact.content for fact in await facts.alist()}
+        await facts.acreate(content, "knowledge", 1.0)
+    assert await facts.alist("evicted") == []
+    await facts.aapprove(weak["id"], source="page")
+    assert {fact.content for fact in await facts.alist()} == {"Has asthma", "Likes tea"}
     assert [fact.content for fact in await facts.alist("evicted")] == ["Lives in Oslo"]
 
 

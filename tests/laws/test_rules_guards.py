@@ -390,20 +390,27 @@ async def on_disk(tmp_path: Path) -> AsyncIterator[Callable[..., Talk]]:
 
 
 @pytest.mark.parametrize(
-    ("guard", "order", "then"), [(RAISES, memory_first, "its next turn"), (ANSWERS, memory_first, "a server looks")]
+    ("guard", "order", "before", "then"),
+    [
+        (RAISES, memory_first, [], "its next turn"),
+        (ANSWERS, memory_first, [], "a server looks"),
+        (RAISES, memory_first, ["I like pears."], "a server looks"),
+    ],
 )
 async def test_a_store_that_is_away_makes_nothing_of_it_be_learned(
-    on_disk: Callable[..., Talk], guard: Guard, order: Order, then: str
+    on_disk: Callable[..., Talk], guard: Guard, order: Order, before: list[str], then: str
 ) -> None:
     talk = on_disk(order(guard()))
     talk.store.fails = True
+    for said in before:
+        await talk.say(said)
     await try_to_say(talk)
     talk.store.fails = False
     talk = talk.restarted()
     if then == "its next turn":
         await talk.say("I like plums.")
     await look_back(talk.service, talk.store)
-    assert await talk.learn() == (["Likes plums"] if then == "its next turn" else [])
+    assert await talk.learn() == ["Likes pears"] * len(before) + ["Likes plums"] * (then == "its next turn")
     assert_unknown(talk)
 
 
