@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -178,9 +177,10 @@ class Messages(Sequence[BaseMessage]):
 
 def _are_identified(listed: list[Any]) -> bool:
     # Not a line for each: they may be a whole thread.
-    with suppress(AttributeError):
+    try:
         return all(map(_ID, listed))
-    return False
+    except AttributeError:
+        return False
 
 
 def to_stored(messages: Sequence[BaseMessage], time: str, speaker: str | None = None) -> tuple[StoredMessage, ...]:

@@ -49,8 +49,9 @@ class LeftOut:
     @classmethod
     def from_state(cls, value: object) -> "LeftOut":
         """Return what `to_state` gave; nothing where a client put something else there."""
-        said = value if isinstance(value, Mapping) else {}
-        number, ids, kept = said.get("messages"), said.get("ids"), said.get("kept")
+        if not isinstance(value, Mapping):
+            return cls()
+        number, ids, kept = value.get("messages"), value.get("ids"), value.get("kept")
         return cls(
             messages=number if isinstance(number, int) else 0,
             ids=tuple(map(str, ids)) if isinstance(ids, (list, tuple)) else (),

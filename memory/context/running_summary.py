@@ -21,6 +21,8 @@ REMEMBERED_IDS = 32
 
 _NO_INSTRUCTIONS = {HumanMessage, AIMessage, ToolMessage}
 
+_SLICE = 16
+
 SYSTEM_CHARS = 4_000
 """What of a client's later instructions is told at most, but for the newest: one that tells the time is never old."""
 
@@ -230,12 +232,14 @@ def summary_text(summary: str) -> str:
 
 def _live_start(messages: Sequence[BaseMessage], running: RunningSummary) -> int:
     newest_known, ends = 0, {running.last_summarized_message_id, SUMMARY_ID} - {None}
-    for index in range(len(messages) - 1, -1, -1):
-        identity = messages[index].id
-        if identity in ends:
-            return index + 1
-        if not newest_known and identity in running.summarized_message_ids:
-            newest_known = index + 1
+    # Several at once, from the end: a call for each message takes longer than the look at it.
+    for stop in range(len(messages), 0, -_SLICE):
+        start = max(0, stop - _SLICE)
+        for index, message in reversed([*enumerate(messages[start:stop], start)]):
+            if message.id in ends:
+                return index + 1
+            if not newest_known and message.id in running.summarized_message_ids:
+                newest_known = index + 1
     return newest_known
 
 

@@ -277,14 +277,14 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
 
     def update(self, state: object, result: SummarizationResult) -> dict[str, Any]:
         """Return the update that writes a result into the state it came from."""
-        running, messages = result.running_summary, self._messages(state)
+        running = result.running_summary
         before = state_of(_read(state, "context"))
         of_this_turn = {LEFT_OUT, HANDED_OVER} if result.failed else {LEFT_OUT, HANDED_OVER, NOT_SUMMARIZED, UNFLUSHED}
         after = {key: value for key, value in before.items() if key not in of_this_turn}
         if running is not None:
             after["running_summary"] = running
         if result.failed:
-            after[NOT_SUMMARIZED] = _turn_of(messages)
+            after[NOT_SUMMARIZED] = _turn_of(self._messages(state))
         if result.unflushed is not None:
             after[UNFLUSHED] = result.unflushed
         for key, gone in ((LEFT_OUT, result.left_out), (HANDED_OVER, result.handed_over)):
@@ -294,6 +294,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         context = {"context": after} if after or before else {}
         if self.input_messages_key != self.output_messages_key:
             return {self.output_messages_key: result.messages, **context}
+        messages = self._messages(state)
         if running is None:
             return {self.output_messages_key: [*messages], **context}
         as_sent = {message.id: message for message in messages}

@@ -1,5 +1,6 @@
 """What the model is to see of a conversation: system messages, the summary's message, the messages, in the budget."""
 
+import functools
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -93,7 +94,7 @@ class Views:
         if running is None:
             return [*system, *live]
         if self.final_prompt is None:
-            summary = summary or (SystemMessage(summary_text(running.summary), id=SUMMARY_ID),)
+            summary = summary or (_summary_message(running.summary).model_copy(),)
             return [*system, *summary, *live]
         values = {"system_message": [*system], "summary": running.summary, "messages": [*live]}
         given = {id(message) for message in (*system, *live)}
@@ -123,6 +124,12 @@ class Views:
         """Return the summary within its share, its middle left out."""
         room = self.budget.max_summary_tokens - self.text_tokens("")
         return shorten_text(summary, max(1, room), self.counter)
+
+
+@functools.lru_cache(maxsize=128)
+def _summary_message(summary: str) -> SystemMessage:
+    # To make a message takes ten times as long as to copy one, and a thread's summary is the same for many turns.
+    return SystemMessage(summary_text(summary), id=SUMMARY_ID)
 
 
 def _newest_question(live: Sequence[BaseMessage]) -> range:
