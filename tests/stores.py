@@ -1,9 +1,11 @@
 """A store for tests that behaves as a database does, and fails on order."""
 
+import asyncio
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import pytest
 from langgraph.store.base import BaseStore, Item, Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 
@@ -75,3 +77,24 @@ def _copied(op: Op) -> Op:
 def fail_at(*calls: int, error: Callable[[], BaseException] = lambda: OSError("disk full")) -> Fault:
     """Return a fault for these calls."""
     return lambda n: error() if n in calls else None
+
+
+async def refuses_what_expires(store: BaseStore) -> None:
+    """See that no door takes an item with a time to live, with one sentence, and that none is kept."""
+    shelf, value = ("shelf", "ada"), {"n": 1}
+    batch = [PutOp(shelf, "whole", value), PutOp(shelf, "old", value, ttl=5)]
+    sentences = set()
+    for door in (
+        lambda: store.aput(shelf, "old", value, ttl=5),
+        lambda: asyncio.to_thread(store.put, shelf, "old", value, ttl=5),
+        lambda: store.abatch(batch),
+        lambda: asyncio.to_thread(store.batch, batch),
+    ):
+        with pytest.raises(NotImplementedError) as refused:
+            await door()
+        sentences.add(str(refused.value))
+    assert len(sentences) == 1
+    assert not await store.asearch(shelf)
+    assert not store.supports_ttl
+    await store.aput(shelf, "lasts", value, ttl=None)
+    assert [item.key for item in await store.asearch(shelf)] == ["lasts"]

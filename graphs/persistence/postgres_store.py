@@ -6,12 +6,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Self
 
-from langgraph.store.base import BaseStore
 from langgraph.store.postgres.aio import AsyncPostgresStore
 from psycopg import AsyncCursor
 from psycopg.errors import LockNotAvailable
 from psycopg.rows import DictRow, dict_row
 
+from graphs.persistence.durable_store import DurableStore
 from graphs.persistence.postgres import Connection, Pool, migrated, open_pool, transaction
 from memory.door import Batching, MemoryBusy, turn_of
 
@@ -36,19 +36,12 @@ class _InSchema(AsyncCursor[DictRow]):
         return await super().execute(_TABLE.sub(r"\1 palimpsest.\2", query), *args, **options)
 
 
-class DurablePostgresStore(AsyncPostgresStore):
+class DurablePostgresStore(DurableStore, AsyncPostgresStore):
     """An `AsyncPostgresStore` whose batches hold or fail as a whole, each on a connection of its own.
 
     Two batches that write the same items in another order may end one of them with a deadlock, which Postgres finds
     within a second; memory then writes again (`memory/effects.py`).
     """
-
-    # As in `DurableSqliteStore`: the stock store gathers the operations of one tick, whoever asked, into one batch.
-    aget = BaseStore.aget
-    asearch = BaseStore.asearch
-    aput = BaseStore.aput
-    adelete = BaseStore.adelete
-    alist_namespaces = BaseStore.alist_namespaces
 
     def __init__(self, pool: Pool) -> None:
         super().__init__(pool)

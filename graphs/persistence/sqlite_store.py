@@ -5,15 +5,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiosqlite
-from langgraph.store.base import BaseStore, Op, PutOp, Result
+from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
 from graphs.persistence.connection import BUSY_SECONDS, SqliteFile, open_file
 from graphs.persistence.connection import transaction as _transaction
+from graphs.persistence.durable_store import DurableStore
 from memory.door import Batching, turn_of
 
 
-class DurableSqliteStore(AsyncSqliteStore):
+class DurableSqliteStore(DurableStore, AsyncSqliteStore):
     """An `AsyncSqliteStore` without vectors whose batches hold or fail as a whole.
 
     A batch that writes begins with the write lock, so that processes on one file wait for each other instead of
@@ -26,14 +27,6 @@ class DurableSqliteStore(AsyncSqliteStore):
         super().__init__(file.writer)
         self._file = file
         self._reader = _ReadConnection(file.reader)
-
-    # The stock store gathers every operation of one tick, whoever asked, into one batch that fails as a whole:
-    # one user's value that cannot be stored would lose another user's. `BaseStore` runs each call by itself.
-    aget = BaseStore.aget
-    asearch = BaseStore.asearch
-    aput = BaseStore.aput
-    adelete = BaseStore.adelete
-    alist_namespaces = BaseStore.alist_namespaces
 
     async def setup(self) -> None:
         """Create or migrate the tables in one transaction, so that neither a crash nor a second process meets half."""

@@ -13,6 +13,8 @@ from prometheus_client import REGISTRY
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
 from graphs.data_folder import FILES
@@ -147,4 +149,10 @@ def make_app(settings: Settings) -> MemoryApi:
     load()
     # The server asks for it in stateless runs, too: nothing that anybody here could mend.
     warnings.filterwarnings("ignore", "`durability` has no effect")
-    return ServerApp(routes, middleware=guards, lifespan=lifespan)
+    app = ServerApp(routes, middleware=guards, lifespan=lifespan)
+    app.exception_handlers[NotImplementedError] = _refused  # such as an item of the store that is to expire
+    return app
+
+
+async def _refused(_: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"detail": str(error)}, 422)

@@ -2,6 +2,7 @@
 
 import logging
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +20,7 @@ _HEAD = 0.6
 question at either end."""
 _SHORT = 0.125
 """An answer is short that takes this share of what a cut leaves. With a longer one, two calls may be due."""
+_WARNED: deque[str | None] = deque(maxlen=64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +225,7 @@ def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, dr
     """Return a view of the messages of `room` tokens at most; the messages themselves stay as they are.
 
     The newest user message is always in it. Where the pinned ones alone do not fit, the longest are shortened, and
-    a warning is logged.
+    a warning is logged, once for each newest user message: one turn has several prompts.
 
     Args:
         messages: What the view is made from, oldest first.
@@ -240,7 +242,10 @@ def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, dr
         view = [view[index] for index in kept]
         if sum(counts[index] for index in kept) <= room:
             return view
-    logger.warning("%d messages do not fit %d tokens: the longest are shortened for the model", len(view), room)
+    asked = next((message.id for message in reversed(view) if isinstance(message, HumanMessage)), None)
+    if asked not in _WARNED:
+        _WARNED.append(asked)
+        logger.warning("%d messages do not fit %d tokens: the longest are shortened for the model", len(view), room)
     return _shortened(view, room, counter)
 
 

@@ -12,6 +12,7 @@ from graphs.persistence.postgres import place_of
 from graphs.persistence.postgres_store import DurablePostgresStore, open_postgres_store
 from graphs.settings import Settings
 from tests.postgres import Postgres
+from tests.stores import refuses_what_expires
 
 SHELF = ("shelf", "ada")
 
@@ -76,6 +77,10 @@ async def test_stores_that_open_at_once_make_the_tables_once(database: str) -> N
     await asyncio.gather(*(work(n) for n in range(6)))
     async with open_postgres_store(database) as store:
         assert len(await store.asearch(SHELF)) == 6
+
+
+async def test_no_door_of_the_store_takes_an_item_that_is_to_expire(opened: DurablePostgresStore) -> None:
+    await refuses_what_expires(opened)
 
 
 async def test_the_tables_of_a_server_in_the_same_database_are_left_alone(postgres: Postgres, database: str) -> None:

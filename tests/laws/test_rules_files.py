@@ -20,6 +20,7 @@ from tests.fakes import Clock
 from tests.laws.doors import House
 from tests.laws.starting import deleting_by_age, deletions_of, locked_files_wait
 from tests.laws.talk import Talk
+from tests.stores import refuses_what_expires
 
 FULL = "the disk is full: make room and try again"
 
@@ -44,6 +45,11 @@ async def test_retention_takes_nothing_along_that_memory_learned_and_a_person_do
 
         assert await asyncio.create_task(delete()) == 200
     assert await talk.known() == (["Likes figs"] if by_age else [])
+
+
+async def test_no_door_of_the_store_takes_an_item_that_is_to_expire(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "store.sqlite") as store:
+        await refuses_what_expires(store)
 
 
 async def test_nothing_is_erased_in_local_files_that_another_process_has(

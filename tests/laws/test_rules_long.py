@@ -10,8 +10,12 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
+from langchain_core.tools import tool
 
 import palimpsest
+from palimpsest import PalimpsestMemory, PalimpsestSummary
+from tests.fakes import RecordingModel
+from tests.laws.shop import calls
 from tests.laws.talk import DAY, DOORS, NARROW, Talk
 
 HOUSE = Path(palimpsest.__file__).parents[1]
@@ -91,6 +95,26 @@ async def test_a_message_of_a_hundred_thousand_characters_is_kept_whole() -> Non
     assert whole == said
     assert len(whole) == 2 * HALF
     assert "1 characters left out" in shortened
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_turn_tells_once_that_its_messages_do_not_fit(door: str, caplog: pytest.LogCaptureFixture) -> None:
+    talk = Talk(door, tools=[look], context=NARROW, around=lambda memory: [memory, summarizing(memory)])
+    for turns in (1, 2):
+        talk.chat.replies = [calls(("look", {})), calls(("look", {})), "Noted."]
+        await talk.say(long_text(" word", 20_000))
+        assert caplog.text.count("do not fit") == turns
+
+
+@tool
+def look() -> str:
+    """Look around."""
+    return "a wood. " * 2000
+
+
+def summarizing(memory: PalimpsestMemory) -> PalimpsestSummary:
+    model = RecordingModel(respond=lambda _: "They talked.")
+    return PalimpsestSummary(model, memory=memory, trigger=("tokens", 700), keep=("tokens", 300), max_summary_tokens=64)
 
 
 def texts(talk: Talk) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from langgraph_sdk.errors import UnprocessableEntityError
 
 from tests.e2e.waiting import eventually
 from tests.stories.conftest import Meet
@@ -99,7 +100,9 @@ def test_41_studio_finds_graphs_schemas_threads_and_the_store(opened: Place, mee
     ada.knows("User lives in Oslo.")
     assert ada.sdk.threads.get(thread)["status"] == "idle"
     items = ada.sdk.store.search_items([], limit=1000)["items"]
-    assert [each for each in items if each["value"].get("content") == "User lives in Oslo."]
+    (fact,) = [each for each in items if each["value"].get("content") == "User lives in Oslo."]
+    with pytest.raises(UnprocessableEntityError, match="TTL is not supported"):
+        ada.sdk.store.put_item(fact["namespace"], fact["key"], fact["value"], ttl=5)
 
 
 def test_42_metrics_count_what_happened_and_name_nobody(opened: Place, meet: Meet) -> None:
