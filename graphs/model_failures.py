@@ -18,9 +18,7 @@ from langchain_core.exceptions import (
 
 from graphs.causes import FileUnusable, cause_of
 from graphs.settings import LOCAL
-from memory.provider_reason import ProviderReason, status_of
-
-UNTOLD = ProviderReason()
+from memory.provider_reason import provider_reason, status_of
 
 _REFUSED_REQUEST = {400, 413, 422}
 # In the words of OpenAI and vLLM, llama.cpp, Anthropic, Bedrock, Google and Mistral.
@@ -136,13 +134,12 @@ def refuses_tools(error: BaseException | None) -> bool:
     return error is not None and status_of(error) in _REFUSED_REQUEST | {404, 500, 501} and "tool" in str(error).lower()
 
 
-def explain(error: BaseException, name: str, reason: ProviderReason = UNTOLD) -> ModelUnavailable:
-    """Return why a model call failed and what to set, with the provider's own reason; raise it `from` the error.
+def explain(error: BaseException, name: str) -> ModelUnavailable:
+    """Return why a model call failed and what to set, with the provider's names for it; raise it `from` the error.
 
     Args:
         error: What the call raised, from any provider's package; its own text may quote the prompt or a part of a key.
         name: The model that was called, as `provider:model` or `local`.
-        reason: What the provider said, without such text.
     """
     if isinstance(error, ModelUnavailable):
         return error
@@ -157,8 +154,8 @@ def explain(error: BaseException, name: str, reason: ProviderReason = UNTOLD) ->
         sentence = f"{name!r} cannot be asked: {cause}."
     elif name == LOCAL and isinstance(error, ModelConnectionError | ConnectionError):
         sentence = _LOCAL_DOWN
-    told = reason.short() if reason.code or reason.parameter or reason.message else ""
-    return ModelUnavailable(f"{sentence} The provider says: {told}." if told else sentence)
+    told = provider_reason(error)
+    return ModelUnavailable(f"{sentence} The provider says: {told}." if ", " in told else sentence)
 
 
 def of_kind(error: BaseException, why: ModelUnavailable) -> ModelUnavailable:

@@ -78,11 +78,13 @@ def own_checkpoints_of(settings: Settings) -> "OwnCheckpoints":
 async def checkpointer() -> AsyncIterator[BaseCheckpointSaver[str]]:
     """Open the deployment's checkpoints; `checkpointer.path` in `langgraph.json` names this function."""
     from graphs.deployment import service_of_process  # with the graph's tools, which a command does not need
+    from graphs.server.workarounds.wrong_row import delete_one_at_a_time
 
     service = service_of_process()
     if service.settings.keeps_its_own:
         yield await checkpointer_of_server()
         return
+    delete_one_at_a_time()
     async with _checkpointer_of(service.settings) as saver:
         service.bind(saver)
         yield saver

@@ -1,13 +1,9 @@
-"""What is the same in our checkpointers, wherever they keep what they hold: deletions of threads and of runs.
+"""What is the same in our checkpointers, wherever they keep what they hold: deletions of threads and of runs."""
 
-Who deletes a thread does not wait, whoever uses it afterwards does.
-"""
-
-import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,7 +13,6 @@ from langgraph.checkpoint.base import CheckpointMetadata, CheckpointTuple
 from langgraph.checkpoint.base import id as ids
 
 from memory.context.running_summary import RunningSummary
-from memory.effects import tolerated
 from memory.text import check_encodable
 
 logger = logging.getLogger(__name__)
@@ -64,61 +59,6 @@ async def is_dead(connection: aiosqlite.Connection, thread_id: str, checkpoint_i
         return await cursor.fetchone() is not None
 
 
-class Deletions:
-    """The deletions of one saver, in the order in which they were asked for.
-
-    One that failed is tried again by whoever uses the thread next: nobody reads what was deleted.
-
-    Args:
-        delete: Deletes a thread.
-    """
-
-    def __init__(self, delete: Callable[[str], Awaitable[None]]) -> None:
-        self._delete = delete
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-
-    def begin(self, thread_id: str) -> None:
-        """Delete a thread from now on, for whoever asks for it later."""
-        before = self._tasks.get(thread_id)
-
-        async def carry_out() -> None:
-            # In the order in which they were asked for: what was made anew in between has to go too.
-            if before is not None:
-                await asyncio.wait({before})
-            await self._delete(thread_id)
-
-        def note(done: asyncio.Task[None]) -> None:
-            if _failed(done):
-                logger.error("thread %s is not deleted yet; whoever uses it next tries again", thread_id)
-            elif self._tasks.get(thread_id) is done:
-                del self._tasks[thread_id]
-
-        self._tasks[thread_id] = task = asyncio.get_running_loop().create_task(carry_out())
-        task.add_done_callback(note)
-
-    async def carried_out(self, *thread_ids: str) -> None:
-        """Return when the deletions of these threads, or without any of all threads, are carried out.
-
-        Raises:
-            sqlite3.Error: If one failed twice.
-        """
-        for thread_id in thread_ids or tuple(self._tasks):
-            if (task := self._tasks.get(thread_id)) is not None:
-                if _failed(task):
-                    self.begin(thread_id)
-                await asyncio.shield(self._tasks[thread_id])
-
-    async def aclose(self) -> None:
-        """Carry out what is left; what fails once more is lost, and the log says so."""
-        for thread_id in tuple(self._tasks):
-            with tolerated(logger, "thread %s was deleted but is still on disk", thread_id, level=logging.ERROR):
-                await self.carried_out(thread_id)
-
-
-def _failed(task: asyncio.Task[None]) -> bool:
-    return task.done() and (task.cancelled() or task.exception() is not None)
-
-
 CHECKPOINTED_TYPES = ((RunningSummary.__module__, RunningSummary.__qualname__),)
 """Our classes that come back from a checkpoint as themselves; with these named, no unknown class is ever built."""
 
@@ -137,30 +77,9 @@ GOING = f"""
 
 
 class DurableSaver:
-    """What is the same in each saver of ours: who deletes a thread does not wait, who uses it afterwards does."""
+    """What is the same in each saver of ours."""
 
-    _deletions: Deletions
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Delete everything of a thread, without suspending the caller; an unknown thread is no error.
-
-        Every later call finds it deleted; on disk it is by the time any of them returns that names the thread, or by
-        the time the saver is closed. What a run saves that was going on in it is deleted too; a thread that is created
-        anew under the id lives.
-        """
-        check_encodable("thread_id", str(thread_id))
-        self._deletions.begin(str(thread_id))
-
-    async def aclose(self) -> None:
-        """Carry out the deletions that are under way; to be called before what they delete from is closed."""
-        await self._deletions.aclose()
-
-    async def _carried_out(self, config: RunnableConfig | None) -> None:
-        """Return when what a config names is deleted, or without a thread in it all that is to be."""
-        named = "thread_id" in (config or {}).get("configurable", {})
-        await self._deletions.carried_out(*([thread_of(config)] if config and named else []))
-
-    async def _to_copy(self, source_thread_id: str, target_thread_id: str) -> dict[str, str] | None:
+    def _to_copy(self, source_thread_id: str, target_thread_id: str) -> dict[str, str] | None:
         """Return the ids of a thread, as `source`, and of the one that it is copied to, as `target`.
 
         Returns:
@@ -169,10 +88,7 @@ class DurableSaver:
         names = {"source": str(source_thread_id), "target": str(target_thread_id)}
         for name, thread_id in names.items():
             check_encodable(f"{name}_thread_id", thread_id)
-        if names["source"] == names["target"]:
-            return None
-        await self._deletions.carried_out(*names.values())
-        return names
+        return None if names["source"] == names["target"] else names
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Refuse: the stock way empties threads whose newest state is replayed from older checkpoints."""

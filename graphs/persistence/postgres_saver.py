@@ -4,7 +4,7 @@ Beside it, what the tables know that the server may not; `sqlite_saver.py` says 
 """
 
 import copy
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -15,7 +15,6 @@ from langgraph.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
-    DeltaChannelHistory,
 )
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -27,7 +26,6 @@ from graphs.persistence.durable_saver import (
     EARLY_SECONDS,
     GOING,
     KEPT_SECONDS,
-    Deletions,
     DurableSaver,
     ancestors,
     before_next,
@@ -36,6 +34,7 @@ from graphs.persistence.durable_saver import (
     user_of,
 )
 from graphs.persistence.postgres import CONNECT_SECONDS, Connection, Pool, migrated, open_pool, transaction
+from memory.text import check_encodable
 
 _DEAD = """
     CREATE TABLE IF NOT EXISTS palimpsest_dead_checkpoints (
@@ -111,7 +110,6 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
     def __init__(self, pool: Pool) -> None:
         super().__init__(pool, serde=JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED_TYPES))
         self._pool = pool
-        self._deletions = Deletions(self._bury_thread)
 
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
@@ -133,15 +131,8 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint that a config names, or the newest of its thread, or `None`."""
-        await self._deletions.carried_out(thread_of(config))
+        thread_of(config)
         return before_next(await super().aget_tuple(config))
-
-    async def aget_delta_channel_history(
-        self, *, config: RunnableConfig, channels: Sequence[str]
-    ) -> Mapping[str, DeltaChannelHistory]:
-        """Return what delta channels are replayed from."""
-        await self._deletions.carried_out(thread_of(config))
-        return await super().aget_delta_channel_history(config=config, channels=channels)
 
     async def alist(
         self,
@@ -152,7 +143,6 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """Yield the matching checkpoints, newest first; no connection is held while they are looked at."""
-        await self._carried_out(config)
         listed = super().alist(config, filter=filter, before=before, limit=limit)
         for found in [found async for found in listed]:
             yield found
@@ -166,7 +156,6 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
     ) -> RunnableConfig:
         """Save a checkpoint, unless its thread was deleted meanwhile, and return the config that finds it."""
         thread_id, checkpoint_id = thread_of(config), checkpoint["id"]
-        await self._deletions.carried_out(thread_id)
         async with self._transaction() as (on_it, cursor):
             await cursor.execute(_SHARE, (thread_id,))
             if not await _is_dead(cursor, thread_id, ancestors(config, metadata)):
@@ -185,14 +174,15 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
     ) -> None:
         """Save what one task wrote, all of it or nothing; nothing if its thread was deleted meanwhile."""
         thread_id = thread_of(config)
-        await self._deletions.carried_out(thread_id)
         async with self._transaction() as (on_it, cursor):
             await cursor.execute(_SHARE, (thread_id,))
             if not await _is_dead(cursor, thread_id, ancestors(config)):
                 await cursor.execute(_NOTE_EARLY, {"thread": thread_id, "user": user_of(config)})
                 await AsyncPostgresSaver.aput_writes(on_it, config, writes, task_id, task_path)
 
-    async def _bury_thread(self, thread_id: str) -> None:
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete everything of a thread, as `DurableSqliteSaver.adelete_thread` does."""
+        check_encodable("thread_id", thread_id)
         async with self._transaction() as (_, cursor):
             await cursor.execute(_OWN, (thread_id,))
             await cursor.execute(_FORGET)
@@ -203,7 +193,6 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
 
     async def adelete_for_runs(self, run_ids: Iterable[str]) -> None:
         """Delete the checkpoints and writes of these runs; what another run is replayed from stays."""
-        await self._deletions.carried_out()
         runs = [str(run_id) for run_id in run_ids]
         async with self._transaction(pipeline=False) as (_, cursor):
             await cursor.execute(_THREADS_OF_RUNS, (runs,))
@@ -213,7 +202,7 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of a thread to another one, under the same checkpoint ids."""
-        if names := await self._to_copy(source_thread_id, target_thread_id):
+        if names := self._to_copy(source_thread_id, target_thread_id):
             async with self._transaction() as (_, cursor):
                 for thread_id in sorted(names.values()):
                     await cursor.execute(_SHARE, (thread_id,))
@@ -248,11 +237,7 @@ async def open_postgres_checkpointer(uri: str, connections: int = 10) -> AsyncIt
     """
     await migrated(uri, _make_tables)
     async with open_pool(uri, connections) as pool:
-        saver = DurablePostgresSaver(pool)
-        try:
-            yield saver
-        finally:
-            await saver.aclose()
+        yield DurablePostgresSaver(pool)
 
 
 _GOING = GOING.format(

@@ -34,7 +34,6 @@ from graphs.persistence.durable_saver import (
     CREATE,
     EARLY_SECONDS,
     GOING,
-    Deletions,
     DurableSaver,
     ancestors,
     before_next,
@@ -45,6 +44,7 @@ from graphs.persistence.durable_saver import (
     thread_of,
     user_of,
 )
+from memory.text import check_encodable
 
 METADATA = "CASE WHEN json_valid(CAST(metadata AS TEXT)) THEN CAST(metadata AS TEXT) END"
 _RUN_ID = f"json_extract({METADATA}, '$.run_id')"
@@ -100,7 +100,6 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
     def __init__(self, file: SqliteFile) -> None:
         super().__init__(file.writer, serde=JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED_TYPES))
         self._file = file
-        self._deletions = Deletions(self._delete_thread)
         self._reading, self._writing = asyncio.Lock(), asyncio.Lock()
 
     async def setup(self) -> None:
@@ -122,8 +121,9 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
         return await AsyncSqliteSaver.aget_delta_channel_history(reader, config=config, channels=channels)
 
     async def _reader(self, config: RunnableConfig | None) -> Self:
-        """Return this saver, as it is now, on the connection that reads, when what the config names is up to date."""
-        await self._carried_out(config)
+        """Return this saver, as it is now, on the connection that reads; `ValueError` for an id that nothing holds."""
+        if "thread_id" in (config or {}).get("configurable", {}):
+            thread_of(config or {})
         await self.setup()
         reader = copy.copy(self)
         reader.conn, reader.lock = self._file.reader, self._reading
@@ -155,7 +155,6 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
     ) -> RunnableConfig:
         """Save a checkpoint, unless its thread was deleted meanwhile, and return the config that finds it."""
         thread_id, checkpoint_id = thread_of(config), checkpoint["id"]
-        await self._deletions.carried_out(thread_id)
         async with self._transaction():
             if not await is_dead(self.conn, thread_id, ancestors(config, metadata)):
                 if may_be_first(metadata):
@@ -171,14 +170,18 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
     ) -> None:
         """Save what one task wrote, all of it or nothing; nothing if its thread was deleted meanwhile."""
         thread_id = thread_of(config)
-        await self._deletions.carried_out(thread_id)
         async with self._transaction():
             if not await is_dead(self.conn, thread_id, ancestors(config)):
                 early = {"thread": thread_id, "user": user_of(config), "at": time.time()}
                 await self.conn.execute(_NOTE_EARLY, early)
                 await super().aput_writes(config, writes, task_id, task_path)
 
-    async def _delete_thread(self, thread_id: str) -> None:
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete everything of a thread, also what a run saves that is going on in it; an unknown one is no error.
+
+        A thread that is created anew under the id lives.
+        """
+        check_encodable("thread_id", thread_id)
         async with self._transaction():
             await bury_thread(self.conn, thread_id)
             await self._drop_orphans()
@@ -201,7 +204,6 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints and writes of these runs; what another run is replayed from stays."""
-        await self._deletions.carried_out()
         async with self._transaction():
             async with self.conn.execute(_GOING, (json.dumps([str(run_id) for run_id in run_ids]),)) as cursor:
                 keys = list(await cursor.fetchall())
@@ -213,7 +215,7 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of a thread to another one, under the same checkpoint ids."""
-        if names := await self._to_copy(source_thread_id, target_thread_id):
+        if names := self._to_copy(source_thread_id, target_thread_id):
             async with self._transaction():
                 await self.conn.execute(_COPY_CHECKPOINTS, names)
                 await self.conn.execute(_COPY_WRITES, names)
@@ -236,10 +238,7 @@ async def open_checkpointer(path: Path | str) -> AsyncIterator[DurableSqliteSave
         saver = DurableSqliteSaver(file)
         await saver.setup()
         await saver._look_for_orphans()
-        try:
-            yield saver
-        finally:
-            await saver.aclose()
+        yield saver
 
 
 T = TypeVar("T")

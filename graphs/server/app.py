@@ -25,11 +25,11 @@ from graphs.server.assistants import AssistantContexts
 from graphs.server.bodies import WholeBodies
 from graphs.server.data_folder import DataIsThere
 from graphs.server.introduction import introduced
-from graphs.server.lost_rows import TemporaryThreads, give_back
 from graphs.server.old_threads import OldThreads
 from graphs.server.page import PageDoor, load, routes
 from graphs.server.this_machine import ClosedDebugRoutes, PrivateNetworkPreflight, ThisMachineOnly
 from graphs.server.thread_doors import DeletedThreads, DeletionDoor, RecreatedThreads, is_there
+from graphs.server.workarounds.lost_rows import TemporaryThreads, give_back
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.deadlines import StoreAway

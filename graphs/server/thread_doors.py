@@ -81,7 +81,7 @@ class DeletedThreads:
 
     Args:
         store: Where memory is kept.
-        saver: Our own saver, if the server has it: its deletions return before they are on disk.
+        saver: Our own saver, if the server has it: a run that is going on may have saved something since.
         clock: Returns seconds since the epoch.
         forget: Drops what this process holds of a thread in its own memory.
         drop: Deletes the checkpoints of a thread whose row is gone, where they are a server's own.
@@ -118,7 +118,6 @@ class DeletedThreads:
             self._forget(asked.thread_id)
             if self._saver is not None:
                 await self._saver.adelete_thread(asked.thread_id)
-                await self._saver.aget_tuple({"configurable": {"thread_id": asked.thread_id}})  # once it is on disk
             erased = await aerase_thread(self._store, asked.thread_id, clock=self._clock)
             await arun(self._store, settle_deletion(asked))
             if self._empty_logs is not None:

@@ -24,7 +24,7 @@ from memory.context.running_summary import RunningSummary, summary_text
 from memory.context.tokens import TokenCounter
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.injected import Injected, render_block, render_deltas
-from memory.provider_reason import origin, provider_reason, words_of
+from memory.provider_reason import origin, provider_reason
 
 logger = logging.getLogger(__name__)
 
@@ -221,9 +221,8 @@ async def ask(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, na
         else:
             check_text(answer, name)
             return remembering(answer, name, attempt.refused)
-    reason = provider_reason(failure, map(words_of, prompt.view(prompt.room())))
-    why = explain(failure, name, reason)
+    why = explain(failure, name)
     # Who runs the graph logs the sentence of the error.
     level = logging.INFO if says_it_all(why) else logging.WARNING
-    logger.log(level, "%s failed: %s (%s)", name, reason, origin(failure))
+    logger.log(level, "%s failed: %s (%s)", name, provider_reason(failure), origin(failure))
     raise why from failure

@@ -20,7 +20,6 @@ from memory.provider_reason import reason_logged
 
 logger = logging.getLogger(__name__)
 
-_SUMMARY = "a summary call"
 # A summary's tokens are no part of the answer that a user watches.
 _CALL: RunnableConfig = {"tags": [TAG_NOSTREAM], "run_name": "summarize"}
 
@@ -67,7 +66,7 @@ def summary_handlers(config: RunnableConfig | None = None, so_far: SoFar = lambd
     """Return what asks the model and calls the hook in this thread; a coroutine hook gets an event loop of its own."""
 
     def ask(effect: Ask) -> str:
-        with reason_logged(logger, _SUMMARY, effect.prompt):
+        with reason_logged(logger, "a summary call"):
             return _text(effect.model.invoke(effect.prompt, merge_configs(config, _CALL)))
 
     return {
@@ -82,7 +81,7 @@ def async_summary_handlers(config: RunnableConfig | None = None) -> AsyncHandler
     """Return what asks the model and calls the hook on the event loop; a synchronous hook runs in a thread."""
 
     async def ask(effect: Ask) -> str:
-        with reason_logged(logger, _SUMMARY, effect.prompt):
+        with reason_logged(logger, "a summary call"):
             return _text(await effect.model.ainvoke(effect.prompt, merge_configs(config, _CALL)))
 
     async def flush(effect: Flush) -> None:

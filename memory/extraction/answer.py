@@ -6,14 +6,13 @@ import json
 import logging
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
 from typing import Any, Final, Self, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.output_parsers import BaseOutputParser
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence
 from langgraph.constants import TAG_NOSTREAM
@@ -209,7 +208,7 @@ def ask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], timeout: f
         call = partial(contextvars.copy_context().run, effect.model.invoke, list(effect.prompt), _CALL)
         return in_daemon_thread(call, "palimpsest-extract").result(timeout)
 
-    with _reason_logged(prompt):
+    with reason_logged(logger, "an extraction call"):
         return perform(_asking(model, prompt, schema), {Ask: answer})
 
 
@@ -219,15 +218,9 @@ async def aask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], tim
     async def answer(effect: Ask) -> Any:
         return await effect.model.ainvoke(list(effect.prompt), _CALL)
 
-    with _reason_logged(prompt):
+    with reason_logged(logger, "an extraction call"):
         async with asyncio.timeout(timeout):
             return await aperform(_asking(model, prompt, schema), {Ask: answer})
-
-
-def _reason_logged(prompt: Prompt) -> AbstractContextManager[None]:
-    # What of the prompt is the user's: its rules are ours, and a provider may say their words.
-    material = [message for message in prompt if not isinstance(message, SystemMessage)]
-    return reason_logged(logger, "an extraction call", material)
 
 
 def _asking(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any]) -> Generator[Ask, Any, str]:
