@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from langgraph.store.sqlite import SqliteStore
 from benchmarks.measuring import Row, options, verdict
 from memory.config import MemoryConfig
 from memory.context.tokens import count_tokens
-from memory.facts.applying import apply_extraction
+from memory.facts.applying import FactUpdate
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import Fact
 from memory.facts.rules import FactSet, create
@@ -73,7 +74,8 @@ def merge(facts: list[Fact]) -> Callable[[], Any]:
         fact_set, _ = create(fact_set, fact, CONFIG, evidence="")
     changes = tuple(Change(action="new", content=f"User met captain {number}", sources=("m",)) for number in range(5))
     extraction = Extraction(changes=changes)
-    return lambda: apply_extraction(fact_set, extraction, thread_id="t", epoch="e", now=NOW, config=CONFIG)
+    update = partial(FactUpdate, fact_set, thread_id="t", epoch="e", now=NOW, config=CONFIG)
+    return lambda: update().apply(extraction)
 
 
 def rewrite_document(path: Path, facts: list[Fact]) -> Callable[[], Any]:

@@ -4,11 +4,23 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 T = TypeVar("T")
 
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
+
+
+def otherwise(default: object) -> WrapValidator:
+    """Return the annotation of a field that has a default where a hand garbled what stands there."""
+
+    def read(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+        try:
+            return handler(value)
+        except ValueError:
+            return default
+
+    return WrapValidator(read)
 
 
 def plain(value: object) -> dict[str, Any]:

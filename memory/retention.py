@@ -52,7 +52,7 @@ def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[Cleane
         config: `approval_days`, `history_days` and `receipt_days`; 0 keeps them.
         now: Seconds since 1970.
     """
-    over = yield from end_over(owner, config, now)
+    over = yield from end_over(owner, now)
     lapsed = yield from end_lapsed(owner, config, now)
     revisions = yield from _drop(owner, "history", "updatedAt", config.history_days, now)
     receipts = yield from _drop(owner, "receipts", "time", config.receipt_days, now)

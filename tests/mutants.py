@@ -174,8 +174,8 @@ MUTANTS = (
     Mutant(
         "a fact that a person lets in at a full memory goes at once",
         "memory/facts/waiting.py",
-        "    return limit(freed, config, frozenset({key}) & frozenset(freed.rows)), free\n",
-        "    return limit(freed, config, frozenset()), free\n",
+        "    return limit(freed, config, freed.rows.keys() - {key}), free\n",
+        "    return limit(freed, config, freed.rows.keys()), free\n",
         (FACTS,),
     ),
     Mutant(
@@ -363,8 +363,8 @@ MUTANTS = (
     Mutant(
         "an update leaves more facts than the limit",
         "memory/facts/rules.py",
-        "    surplus = order[config.max_facts :]\n",
-        "    surplus = order[len(order) :]\n",
+        "reverse=True)[config.max_facts :]",
+        "reverse=True)[len(active) :]",
         (matrix("learn-none"),),
     ),
     Mutant(
@@ -412,8 +412,8 @@ MUTANTS = (
     Mutant(
         "what goes at the limit is gone",
         "memory/facts/rules.py",
-        "if to_history and key not in new]",
-        "if False and key not in new]",
+        "for key in surplus if key in older]",
+        "for key in surplus if False]",
         (FACTS,),
     ),
     Mutant(
@@ -876,15 +876,15 @@ MUTANTS = (
     Mutant(
         "an imported fact is as new as its import",
         "memory/archive/entries.py",
-        'created_at=_time(raw.get("createdAt"), now)',
-        "created_at=now",
+        '"confidence", "createdAt", "editedAt",',
+        '"confidence", "editedAt",',
         (HANDS,),
     ),
     Mutant(
-        "facts of two writers pass the cap",
-        "memory/facts/rows.py",
-        "kept = limit(unite(adopt(after, epoch)), config, new, to_history=False)",
-        "kept = unite(adopt(after, epoch))",
+        "what is learned passes the cap",
+        "memory/facts/applying.py",
+        "        self.fact_set = limit(full, self._config, before.rows)",
+        "        self.fact_set = full",
         (HANDS,),
     ),
     Mutant(

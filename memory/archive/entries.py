@@ -19,11 +19,7 @@ from memory.facts.fact import (
     HELD,
     SOURCES,
     Fact,
-    checked_category,
-    checked_confidence,
-    checked_content,
-    checked_period,
-    checked_topic,
+    from_item,
     moment,
     period_end,
     timestamp,
@@ -44,6 +40,13 @@ FORMAT: Final = "palimpsest.memory"
 SCHEMA: Final = 1
 
 
+# What an entry of a document may say of a fact: not how it stands to others, nor how it came to be what it is.
+_TAKEN: Final = (
+    "content", "category", "confidence", "createdAt", "editedAt", "source", "pinned", "thread_id", "message_ids",
+    "validFrom", "validTo", "topic",
+)  # fmt: skip
+
+
 def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
     """Return the fact that an entry of a document describes, or why it is refused.
 
@@ -54,44 +57,26 @@ def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
     """
     if not isinstance(raw, Mapping):
         return "malformed"
+    # Who wrote it by another door than ours did so by hand.
+    taken = {name: raw[name] for name in _TAKEN if name in raw and (name != "source" or raw[name] in SOURCES)}
     try:
-        content = checked_content(raw.get("content"))
-        category = checked_category(raw.get("category"))
-        confidence = checked_confidence(raw.get("confidence"))
+        fact = from_item(taken, epoch=epoch, created_at=now)
     except ValueError as error:
-        said = str(error)
-        if said.startswith("category"):
-            return "unknown_category"
-        if said.startswith("confidence"):
-            return "bad_confidence"
-        return "too_long" if "at most" in said else "empty"
-    verdict = screened(content)
+        field, _, said = str(error).partition(" ")
+        reasons: dict[str, Reason] = {"category": "unknown_category", "confidence": "bad_confidence"}
+        return reasons.get(field, "too_long" if "at most" in said else "empty")
+    verdict = screened(fact.content)
     if verdict == "secret":
         return "secret"
     # What waited for a person waits on; a document must not say yes in their place.
     held = next((status for status in HELD if status == raw.get("status")), None)
-    return Fact(
-        id="",
-        content=content,
-        category=category,
-        confidence=confidence,
-        created_at=_time(raw.get("createdAt"), now),
+    return replace(
+        fact,
         updated_at=now,
-        source=next((source for source in SOURCES if source == raw.get("source")), "api"),
         status="quarantined" if verdict else held or "active",
-        pinned=raw.get("pinned") is True,
-        epoch=epoch,
-        thread_id=_short_text(raw.get("thread_id")),
-        message_ids=_short_texts(raw.get("message_ids")),
-        edited_at=_time(raw.get("editedAt"), ""),
-        valid_from=checked_period(raw.get("validFrom")),
-        valid_to=checked_period(raw.get("validTo")),
-        topic=checked_topic(raw.get("topic")),
+        thread_id=sanitize(fact.thread_id, 200),
+        message_ids=_short_texts(list(fact.message_ids)),
     )
-
-
-def _time(value: object, otherwise: str) -> str:
-    return value if isinstance(value, str) and moment(value) is not None else otherwise
 
 
 def _short_text(value: object) -> str:

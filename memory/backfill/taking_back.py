@@ -14,6 +14,7 @@ from memory.facts.confirmations import Confirmations
 from memory.facts.deletions import note_erasure
 from memory.facts.fact import Fact, timestamp
 from memory.facts.rows import read_fact_set, read_history, save
+from memory.facts.rules import limit
 from memory.facts.undo import brought_back
 from memory.namespaces import Owner, source_unit, thread_namespace, unit_of
 from memory.outbox import outbox
@@ -118,6 +119,6 @@ def _put_back(owner: Owner, epoch: str, replaced: list[Fact], now: float, config
         return 0
     edit = yield from count_edit(owner)
     before = yield from read_fact_set(owner, epoch)
-    after = brought_back(before, replaced, now=timestamp(now), edit=edit)
-    yield from save(owner, epoch, before, after, config)
+    after = limit(brought_back(before, replaced, now=timestamp(now), edit=edit), config, before.rows)
+    yield from save(owner, epoch, before, after)
     return len(after.rows) - len(before.rows)

@@ -1,7 +1,7 @@
 """How an extraction changes the facts: what is new, confirmed, corrected or over; applied twice as once."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from memory.config import MemoryConfig, stricter
@@ -46,34 +46,31 @@ def change_facts(
     control, gone, before, profile = yield from side_by_side(
         read_control(owner),
         forgotten(owner, epoch, thread_id, extraction.changes),
-        read_fact_set(owner, epoch, [each.content for each in extraction.changes if each.content], said_again=True),
+        read_fact_set(owner, epoch, [each.content for each in extraction.changes if each.content]),
         read_sections(owner, epoch),
     )
     # An erase came between the message and now: nothing that was said before it may be written.
     if control.epoch != epoch:
-        return refused_as_stale(extraction)
-    if is_imported(thread_id):
-        # Sections tell how things are now, and have no dates by which an old conversation would give way.
-        extraction = replace(extraction, profile=())
+        logger.info("dropped an extraction of an erased epoch: %d changes", len(extraction.changes))
+        return Outcome(refused=tuple(change.refused("stale") for change in extraction.changes))
     config = replace(config, approval=stricter(config.approval, control.approval))
+    # Sections tell how things are now, and have no dates by which an old conversation would give way.
+    sections = () if is_imported(thread_id) else extraction.profile
     if config.approval != "off":
-        in_use = [fact.content for fact in before.active().values()]
-        extraction = replace(extraction, profile=approved_sections(extraction.profile, profile, in_use))
-    update = apply_extraction(
-        before, extraction, thread_id=thread_id, epoch=epoch, now=now, config=config, forgotten=gone
-    )
-    yield from write_profile(owner, extraction.profile, epoch=epoch, now=now, stored=profile)
-    settled = yield from save(owner, epoch, before, update.fact_set, config)
-    if update.let_go or update.waiting:
+        sections = approved_sections(sections, profile, [fact.content for fact in before.active().values()])
+    update = FactUpdate(before, thread_id=thread_id, epoch=epoch, now=now, config=config)
+    update.apply(extraction, gone)
+    yield from write_profile(owner, sections, epoch=epoch, now=now, stored=profile)
+    yield from save(owner, epoch, before, update.fact_set)
+    outcome = update.outcome()
+    if update.let_go or outcome.waiting:
         # Also where only something new waits: who holds the journal has to leave out what it came from.
         stays = {each for fact in update.fact_set.rows.values() for each in fact.message_ids}
         yield from let_go(owner, epoch, update.let_go, now=now, but=stays)
     if update.fact_set.archived:
         # Or the profile would go on telling what is no longer true; the next update writes such a section anew.
-        fresh = {section.name for section in extraction.profile}
         over = [fact.content for fact in update.fact_set.archived if fact.status != "evicted"]
-        yield from drop_sections_about(owner, epoch, over, kept=fresh)
-    outcome = update.result(settled)
+        yield from drop_sections_about(owner, epoch, over, kept={section.name for section in sections})
     logger.info(
         "applied an extraction: created %d, confirmed %d, superseded %d, waiting %d, refused %s",
         *map(len, (outcome.created, outcome.confirmed, outcome.superseded, outcome.waiting)),
@@ -82,68 +79,63 @@ def change_facts(
     return outcome
 
 
-def refused_as_stale(extraction: Extraction) -> Outcome:
-    """Return what becomes of an extraction whose epoch an erase has ended: nothing."""
-    logger.info("dropped an extraction of an erased epoch: %d changes", len(extraction.changes))
-    return Outcome(refused=tuple(Refusal(reason="stale", content=change.content) for change in extraction.changes))
-
-
-def apply_extraction(
-    fact_set: FactSet,
-    extraction: Extraction,
-    *,
-    thread_id: str,
-    epoch: str,
-    now: str,
-    config: MemoryConfig,
-    forgotten: frozenset[Change] = frozenset(),
-) -> "FactUpdate":
-    """Return what an extraction makes of the facts, within their limit, and what happened."""
-    update = FactUpdate(fact_set, thread_id=thread_id, epoch=epoch, now=now, config=config)
-    for refusal in extraction.refused:
-        update.refuse(refusal)
-    for change in extraction.changes:
-        if change in forgotten:
-            update.refuse(change.refused("forgotten"))
-        else:
-            update.make(change)
-    update.enforce_limit()
-    return update
-
-
 class FactUpdate:
-    """One extraction on its way into the facts: `fact_set` is what they have become, `result` tells what happened."""
+    """One extraction on its way into the facts: `fact_set` is what they have become, `outcome` tells what happened.
+
+    Attributes:
+        fact_set: The facts, within their limit.
+        let_go: Those that waited for a yes and made room: for newer forms of themselves, or at the bound.
+    """
 
     def __init__(self, fact_set: FactSet, *, thread_id: str, epoch: str, now: str, config: MemoryConfig) -> None:
         self.fact_set = fact_set
-        self._before = frozenset(fact_set.rows)
+        self.let_go: list[Fact] = []
         self._thread_id, self._epoch, self._now, self._config = thread_id, epoch, now, config
         self._created: list[Fact] = []
         self._confirmed: list[str] = []
         self._superseded: list[str] = []
         self._refused: list[Refusal] = []
         self._waiting: list[str] = []
-        self._let_go: list[Fact] = []
 
-    @property
-    def waiting(self) -> tuple[str, ...]:
-        """Ids of facts that wait for a yes since this update."""
-        present = {fact.id for fact in self.fact_set.rows.values() if fact.status == "waiting"}
-        return tuple(each for each in _unique(self._waiting) if each in present)
+    def apply(self, extraction: Extraction, forgotten: Collection[Change] = ()) -> None:
+        """Make the changes, but those that would bring back what was deleted."""
+        before = self.fact_set
+        for refusal in extraction.refused:
+            self._refuse(refusal)
+        for change in extraction.changes:
+            if change in forgotten:
+                self._refused.append(change.refused("forgotten"))
+            else:
+                self._make(change)
+        # The weakest go; new facts that found no room are refused. Of what waits, the oldest goes.
+        full = self.fact_set
+        self.fact_set = limit(full, self._config, before.rows)
+        went = {fact.id: fact for key, fact in full.rows.items() if key not in self.fact_set.rows}
+        self.let_go += [fact for fact in went.values() if fact.status == "waiting"]
+        lost = [fact for fact in self._created if fact.id in went]
+        self._refused += [Refusal(reason="full", content=fact.content, category=fact.category) for fact in lost]
 
-    @property
-    def let_go(self) -> tuple[Fact, ...]:
-        """Facts that waited for a yes and made room: for newer forms of themselves, or at the bound."""
-        return tuple(self._let_go)
+    def outcome(self) -> Outcome:
+        """Return what happened."""
+        there = {fact.id: fact.status for fact in self.fact_set.rows.values()}
+        return Outcome(
+            created=tuple(fact.id for fact in self._created if fact.id in there),
+            confirmed=_unique(self._confirmed),
+            superseded=_unique(self._superseded),
+            refused=tuple(self._refused),
+            waiting=tuple(each for each in _unique(self._waiting) if there.get(each) == "waiting"),
+        )
 
-    def refuse(self, refusal: Refusal) -> None:
+    def _refuse(self, refusal: Refusal) -> None:
         """Note a refusal; a suspected order, secret or number is kept for review: nothing injects it."""
         self._refused.append(refusal)
         held = sum(fact.status == "quarantined" for fact in self.fact_set.rows.values())
         if refusal.reason in ("instruction_like", "suspected", "unfounded") and held < MAX_HELD:
-            self._add(refusal.as_change(), status="quarantined")
+            known = (same_content(self.fact_set, refusal.content, status) for status in ("active", "quarantined"))
+            if not any(known):
+                self._add(self._draft(refusal.as_change(), status="quarantined"), refusal.as_change())
 
-    def make(self, change: Change) -> None:
+    def _make(self, change: Change) -> None:
         """Carry out one change, or refuse it."""
         # What waits for a person is nobody's target: no model was shown it.
         target = next((fact for fact in self.fact_set.active().values() if fact.id == change.target), None)
@@ -155,94 +147,71 @@ class FactUpdate:
             self._end(target, change)
         elif change.action == "confirms" and target is not None:
             self._confirm(target, change)
-        elif change.action == "corrects" and target is not None:
-            self._correct(target, change)
         elif change.content:  # also where the target is gone: what the user said is true all the same
-            self._learn(change)
+            self._learn(change, target if change.action == "corrects" else None)
 
-    def enforce_limit(self) -> None:
-        """Let the weakest go; new facts that found no room are refused. Of what waits, the oldest goes."""
-        full = self.fact_set
-        self.fact_set = limit(full, self._config, frozenset(full.rows) - self._before)
-        self._let_go += [
-            fact for key, fact in full.rows.items() if fact.status == "waiting" and key not in self.fact_set.rows
-        ]
-        present = {fact.id for fact in self.fact_set.rows.values()}
-        lost = [fact for fact in self._created if fact.id not in present]
-        self._created = [fact for fact in self._created if fact.id in present]
-        self._refused += [Refusal(reason="full", content=fact.content, category=fact.category) for fact in lost]
-
-    def result(self, settled: FactSet) -> Outcome:
-        """Return what happened, as far as the settled facts still show it."""
-        present = {fact.id for fact in settled.rows.values()}
-        return Outcome(
-            created=tuple(fact.id for fact in self._created if fact.id in present),
-            confirmed=_unique(self._confirmed),
-            superseded=_unique(self._superseded),
-            refused=tuple(self._refused),
-            waiting=tuple(each for each in self.waiting if each in present),
-        )
-
-    def _learn(self, change: Change) -> None:
+    def _learn(self, change: Change, wrong: Fact | None) -> None:
+        """Add what a change says, in the place of what it corrects; what is known is said again."""
         known = same_content(self.fact_set, change.content)
-        if known is None and self._propose(change):
+        if known is None and self._propose(change, wrong):
             return
-        if known is not None and self._made(known, change):
-            self._created.append(known)
-        elif known is not None:
-            self._refused.append(change.refused("duplicate"))
-            self._confirm(known, change)
-        elif is_full(self.fact_set, self._config):
+        if known is not None:
+            is_new = self._was_made_by(change, known)
+            if wrong is None and not is_new:
+                self._refused.append(change.refused("duplicate"))
+            if not is_new or wrong is None or wrong.id == known.id:
+                self._confirm(known, change)
+            fact = known
+        elif wrong is None and is_full(self.fact_set, self._config):
             self._refused.append(change.refused("full"))
+            return
         else:
-            self._add(change)
+            fact = self._add(self._draft(change, like=wrong), change)
+        if wrong is None or fact.id == wrong.id:
+            return
+        if known is not None:
+            # Or what a person protected would be left to a fact that an eviction may take.
+            is_pinned = known.pinned or (is_protected(wrong) and not is_protected(known))
+            key, _ = find(self.fact_set, known.id)
+            known = replace(known, pinned=is_pinned, replaces=wrong.id)
+            self.fact_set = replace(self.fact_set, rows={**self.fact_set.rows, key: known})
+        self.fact_set = retire(self.fact_set, wrong.id, "superseded", now=self._now, replaced_by=fact.id)
+        self._superseded.append(wrong.id)
 
-    def _propose(self, change: Change, replaces: Fact | None = None) -> bool:
+    def _propose(self, change: Change, wrong: Fact | None) -> bool:
         """Let a change wait for a person's yes if they want to be asked about it, and say whether they do.
 
-        What no model marked as harmless counts as sensitive.
-
-        Args:
-            change: What was said.
-            replaces: The fact whose place it takes once they say yes; until then that one stays in use.
+        What no model marked as harmless counts as sensitive. What it corrects stays in use until then.
         """
         if self._config.approval == "off" or (self._config.approval == "sensitive" and change.topic == "none"):
             return False
         known = same_content(self.fact_set, change.content, "waiting")
-        if known is not None and self._made(known, change):
+        if known is not None and self._was_made_by(change, known):
             self._waiting.append(known.id)
             return True
-        draft = replace(
-            self._draft(change, "waiting", None),
-            topic=checked_topic(change.topic),
-            replaces=replaces.id if replaces else "",
-        )
+        draft = self._draft(change, status="waiting")
+        draft = replace(draft, topic=checked_topic(change.topic), replaces=wrong.id if wrong else "")
         self.fact_set, fact, older = propose(self.fact_set, draft)
         if known is not None:
             self._note_again(fact, change)
-        self._let_go += older
+        self.let_go += older
         self._waiting.append(fact.id)
         return True
 
-    def _made(self, known: Fact, change: Change) -> bool:
+    def _was_made_by(self, change: Change, known: Fact) -> bool:
         """Say whether this very change was applied before, and made the fact."""
         return known.thread_id == self._thread_id and set(change.sources) <= set(known.message_ids)
 
-    def _add(self, change: Change, status: Status = "active", *, like: Fact | None = None) -> Fact | None:
-        """Add what a change says as a fact; in the place of another one, it is as well protected as that."""
-        if status != "active" and (
-            same_content(self.fact_set, change.content) or same_content(self.fact_set, change.content, status)
-        ):
-            return None
-        draft = self._draft(change, status, like)
+    def _add(self, draft: Fact, change: Change) -> Fact:
         self.fact_set, fact = place(self.fact_set, draft)
         if fact.created_at != draft.created_at:  # it comes back from history, and so was said again
             self._note_again(fact, change)
-        if status == "active":
+        if fact.status == "active":
             self._created.append(fact)
         return fact
 
-    def _draft(self, change: Change, status: Status, like: Fact | None) -> Fact:
+    def _draft(self, change: Change, status: Status = "active", like: Fact | None = None) -> Fact:
+        """Return what a change says as a fact; in the place of another one, it is as well protected as that."""
         return Fact(
             id="",
             content=change.content,
@@ -266,7 +235,7 @@ class FactUpdate:
         )
 
     def _confirm(self, target: Fact, change: Change) -> None:
-        if self._made(target, change):  # a store that writes a batch in pieces was killed in it
+        if self._was_made_by(change, target):
             self._created.append(target)
             return
         self._note_again(target, change)
@@ -277,26 +246,6 @@ class FactUpdate:
         said_at = change.said_at or self._now
         confirmation = Confirmation(target.id, evidence, said_at, self._thread_id, change.sources)
         self.fact_set = confirm(self.fact_set, confirmation)
-
-    def _correct(self, target: Fact, change: Change) -> None:
-        known = same_content(self.fact_set, change.content)
-        if known is not None and known.id == target.id:
-            self._confirm(target, change)
-            return
-        if known is None and self._propose(change, target):
-            return
-        if known is not None:
-            key, _ = find(self.fact_set, known.id)
-            # Or what a person protected would be left to a fact that an eviction may take.
-            is_pinned = known.pinned or (is_protected(target) and not is_protected(known))
-            known = replace(known, pinned=is_pinned, replaces=target.id)
-            self.fact_set = replace(self.fact_set, rows={**self.fact_set.rows, key: known})
-        successor = known or self._add(change, like=target)
-        if known is not None and not self._made(known, change):  # the message that corrects says it again
-            self._confirm(known, change)
-        if successor is not None:
-            self.fact_set = retire(self.fact_set, target.id, "superseded", now=self._now, replaced_by=successor.id)
-            self._superseded.append(target.id)
 
     def _end(self, target: Fact | None, change: Change) -> None:
         if target is None:

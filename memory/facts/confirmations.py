@@ -1,8 +1,9 @@
 """How often a fact was said again, when, and by whom: an item beside the fact, so that the fact stays as it is."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from langgraph.store.base import Op
 
@@ -10,6 +11,7 @@ from memory.control import belongs
 from memory.effects import StoreEffects, put, read, read_many, scan
 from memory.facts.fact import Fact, moment
 from memory.facts.rules import Confirmation
+from memory.forms import plain, read_as
 from memory.namespaces import Owner
 from memory.text import digest
 
@@ -18,33 +20,11 @@ KEPT_CONFIRMATIONS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class ConfirmedBy:
-    """One time that a fact was said again.
-
-    Attributes:
-        evidence: A digest of what said it: the same counts once.
-        time: When, ISO 8601.
-        thread_id: In which thread; empty if not in one.
-        message_ids: By which messages.
-    """
-
-    evidence: str
-    time: str
-    thread_id: str = ""
-    message_ids: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Confirmations:
-    """How often a fact was said again, and by what.
-
-    Attributes:
-        count: How often.
-        said: The newest 32 times of it, oldest first.
-    """
+    """How often a fact was said again, and the newest 32 times of it, oldest first."""
 
     count: int = 0
-    said: tuple[ConfirmedBy, ...] = ()
+    said: tuple[Confirmation, ...] = ()
 
     @property
     def times(self) -> tuple[str, ...]:
@@ -53,10 +33,9 @@ class Confirmations:
 
     def confirmed(self, confirmation: Confirmation) -> Self:
         """Return these with one more; the same evidence counts once."""
-        evidence = digest("evidence", confirmation.evidence)[:16]
-        if any(each.evidence == evidence for each in self.said):
+        newest = replace(confirmation, evidence=digest("evidence", confirmation.evidence)[:16])
+        if newest.evidence in {each.evidence for each in self.said}:
             return self
-        newest = ConfirmedBy(evidence, confirmation.time, confirmation.thread_id, confirmation.message_ids)
         return replace(self, count=self.count + 1, said=(*self.said, newest)[-KEPT_CONFIRMATIONS:])
 
     def without_threads(self, is_gone: Callable[[str], bool]) -> Self:
@@ -66,20 +45,14 @@ class Confirmations:
 
     def to_json(self, fact_id: str, epoch: str) -> dict[str, object]:
         """Return the JSON form that the store keeps of a fact's confirmations."""
-        said = [[each.evidence, each.time, each.thread_id, list(each.message_ids)] for each in self.said]
-        return {"id": fact_id, "count": self.count, "said": said, "epoch": epoch}
+        return {**plain(self), "id": fact_id, "epoch": epoch}
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return the confirmations of a stored item; what a hand garbled in it is left out."""
-        listed, count = value.get("said"), value.get("count")
-        said = []
-        for each in listed if isinstance(listed, list) else ():
-            if isinstance(each, list) and len(each) == 4:
-                evidence, time, thread_id, ids = each
-                ids = tuple(map(str, ids)) if isinstance(ids, list) else ()
-                said.append(ConfirmedBy(str(evidence), str(time), str(thread_id or ""), ids))
-        return cls(count if isinstance(count, int) else len(said), tuple(said))
+    def from_json(cls, value: Mapping[str, object]) -> Self:
+        """Return the confirmations of a stored item; none where a hand garbled it."""
+        with suppress(ValueError):
+            return read_as(cls, value)
+        return cls()
 
 
 def read_counts(owner: Owner) -> StoreEffects[dict[str, int]]:

@@ -4,6 +4,7 @@ They stand among the history, each under a digest of what the fact said or of a 
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -16,6 +17,7 @@ from memory.facts.changes import Change, Section
 from memory.facts.confirmations import read_provenance
 from memory.facts.fact import HELD, Fact, fact_key, moment
 from memory.facts.rows import DELETION, history_key, read_fact_set, read_history
+from memory.forms import plain, read_as
 from memory.message import StoredMessage, find_gone
 from memory.namespaces import Owner
 from memory.text import digest
@@ -39,23 +41,16 @@ class DeletionRecord:
     epoch: str
     status: Literal["deleted", "edited"] = "deleted"
 
-    def to_json(self) -> dict[str, str]:
-        """Return the JSON form that the store keeps."""
-        return {
-            "id": self.fact_id,
-            "status": self.status,
-            "deletedAt": self.at,
-            "edit": self.edit,
-            "epoch": self.epoch,
-        }
+    def put(self, owner: Owner, key: str) -> Op:
+        """Return the write of the record."""
+        return put(owner.namespace("history"), key, plain(self))
 
     @classmethod
     def of_item(cls, item: Item | None, epoch: str) -> Self | None:
         """Return the record that an item holds; `None` if there is none, or none of this epoch."""
-        if item is None or not belongs(item.value, epoch):
-            return None
-        fact_id, at, edit = (str(item.value.get(name, "")) for name in ("id", "deletedAt", "edit"))
-        return cls(fact_id, at, edit, epoch, "edited" if item.value.get("status") == "edited" else "deleted")
+        with suppress(ValueError):
+            return read_as(cls, {**item.value, "epoch": epoch}) if item and belongs(item.value, epoch) else None
+        return None
 
     def is_of(self, fact: Fact) -> bool:
         """Say whether it tells that this fact was deleted, and not only that an edit took this text of it away."""
@@ -78,20 +73,18 @@ def note_erasure(owner: Owner, epoch: str, now: str) -> StoreEffects[None]:
 def deletion_puts(owner: Owner, chain: Chain, *, at: str, edit: str, epoch: str) -> list[Op]:
     """Return the writes that record what facts said, the messages they came from, and those that said them again."""
     texts = {_text_key(fact.content): DeletionRecord(fact.id, at, edit, epoch) for fact in chain.revisions}
-    history = owner.namespace("history")
-    puts: list[Op] = [put(history, key, record.to_json()) for key, record in texts.items()]
+    puts = [record.put(owner, key) for key, record in texts.items()]
     return [*puts, *message_deletion_puts(owner, chain.sources, DeletionRecord(chain.ids[-1], at, edit, epoch))]
 
 
 def message_deletion_puts(owner: Owner, messages: Mapping[str, Iterable[str]], record: DeletionRecord) -> list[Op]:
     """Return the writes after which nothing is learned or told of messages (ids by thread) any more."""
-    return [put(owner.namespace("history"), key, record.to_json()) for key in sorted(_message_keys(messages))]
+    return [record.put(owner, key) for key in sorted(_message_keys(messages))]
 
 
 def aside_put(owner: Owner, fact: Fact, *, at: str, edit: str, epoch: str) -> Op:
     """Return the write after which what was said before does not bring back a fact that was put aside."""
-    record = DeletionRecord(fact.id, at, edit, epoch, "edited")
-    return put(owner.namespace("history"), _text_key(fact.content), record.to_json())
+    return DeletionRecord(fact.id, at, edit, epoch, "edited").put(owner, _text_key(fact.content))
 
 
 def aside_drop(owner: Owner, fact: Fact) -> Op:

@@ -6,7 +6,7 @@ Erase and archive put these together with effects of their own, so that a word m
 import logging
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from memory.config import MemoryConfig
 from memory.control import count_edit, read_control, read_epoch
@@ -55,6 +55,7 @@ from memory.facts.rules import (
     create,
     find,
     insert,
+    limit,
     remove,
     retire,
     same_content,
@@ -127,7 +128,7 @@ class FactEffects:
         suspect = admitted(said, "content") is not None
         kind, sure, writer = checked_category(category), checked_confidence(confidence), checked_source(source)
         until = checked_expiry(expires_at)
-        epoch, before = yield from self._current((said,), said_again=True)
+        epoch, before = yield from self._current((said,))
         known = same_content(before, said)
         now = self._now()
         draft = Fact(
@@ -136,7 +137,7 @@ class FactEffects:
             valid_to=until,
         )  # fmt: skip
         after, fact = create(before, draft, self.config, evidence=uuid.uuid4().hex)
-        yield from save(self.owner, epoch, before, after, self.config)
+        yield from save(self.owner, epoch, before, after)
         logger.info("%s %s", "skipped a duplicate of" if after.confirmations else "created", fact.id)
         return fact
 
@@ -158,11 +159,10 @@ class FactEffects:
 
         It is a part of what a caller writes.
         """
-        before = yield from read_fact_set(self.owner, epoch, [draft.content for draft in drafts], said_again=True)
+        before = yield from read_fact_set(self.owner, epoch, [draft.content for draft in drafts])
         after, done = insert(before, drafts, self.config, fresh)
-        older = replace(before, rows={key: row for key, row in before.rows.items() if key not in fresh})
-        settled = yield from save(self.owner, epoch, before, after, self.config, older)
-        keys = {fact.id: key for key, fact in settled.rows.items()}
+        yield from save(self.owner, epoch, before, after)
+        keys = {fact.id: key for key, fact in after.rows.items()}
         there = [fact for fact in done if isinstance(fact, Fact) and fact.id in keys]
         if there:  # a person wants them: that they were deleted once no longer counts
             yield [drop for fact in there for drop in deletion_drops(self.owner, Chain.of([fact], ()))]
@@ -272,7 +272,7 @@ class FactEffects:
             before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned,
             source=writer, edit=edit, expires_at=expires_at,
         )  # fmt: skip
-        yield from save(self.owner, epoch, before, after, self.config)
+        yield from save(self.owner, epoch, before, after)
         if normalize(fact.content) != normalize(old.content):
             # What was said before an edit does not bring back what the fact said then.
             aside = aside_put(self.owner, old, at=fact.edited_at, edit=fact.edit, epoch=epoch)
@@ -288,11 +288,11 @@ class FactEffects:
     @transaction
     def _release(self, fact_id: str, status: Status, content: str | None) -> StoreEffects[Fact]:
         edit = yield from count_edit(self.owner)
-        epoch, before = yield from self._current(said_again=True)
+        epoch, before = yield from self._current(())
         old = find(before, fact_id)[1]
         now = self._now()
         after, fact = release(before, fact_id, self.config, now=now, edit=edit, status=status, content=content)
-        yield from save(self.owner, epoch, before, after, self.config)
+        yield from save(self.owner, epoch, before, after)
         if normalize(fact.content) != normalize(old.content):
             # In the words of the message it must not be used either.
             record = DeletionRecord(fact.id, now, edit, epoch, "edited")
@@ -349,9 +349,9 @@ class FactEffects:
         logger.info("retired %s", ", ".join(fact.id for _, fact in found[:5]))
         return now
 
-    def _current(self, contents: Sequence[str] = (), *, said_again: bool = False) -> StoreEffects[tuple[str, FactSet]]:
+    def _current(self, contents: Sequence[str] | None = None) -> StoreEffects[tuple[str, FactSet]]:
         """Read the epoch and the facts of it. What has waited too long is not there, also before a sweep finds it."""
-        epoch, fact_set = yield from read_current_fact_set(self.owner, contents, said_again=said_again)
+        epoch, fact_set = yield from read_current_fact_set(self.owner, contents)
         return epoch, remove(fact_set, *lapsed(fact_set, self._clock(), self.config.approval_days))
 
     def delete(self, fact_id: str) -> StoreEffects[None]:
@@ -403,6 +403,7 @@ class FactEffects:
     ) -> StoreEffects[None]:
         """Write facts that a person takes back or restores."""
         now = max((fact.updated_at for fact in after.archived), default="")
+        after = limit(after, self.config, before.rows)
         earlier, chains = yield from side_by_side(
             read_history(self.owner, epoch), self._alone([*done.removed, *done.restored])
         )
@@ -410,7 +411,7 @@ class FactEffects:
             yield deletion_puts(self.owner, chains[fact.id], at=now, edit=edit, epoch=epoch)
         for fact in done.restored:
             yield deletion_drops(self.owner, chains[fact.id])
-        yield from save(self.owner, epoch, before, after, self.config)
+        yield from save(self.owner, epoch, before, after)
         # A section may tell of what the fact corrected, too; not if a fact of the chain is still in use.
         silent = dormant((*earlier, *after.archived, *after.rows.values()), [fact.id for fact in done.removed])
         said = [*(fact for fact in earlier if fact.id in silent), *done.removed]

@@ -3,11 +3,15 @@
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Final, Literal, TypeVar, get_args
+from functools import partial
+from typing import Annotated, Final, Literal, TypeVar, get_args
+
+from pydantic import AfterValidator, BeforeValidator, Field, Strict, TypeAdapter, ValidationError
 
 from memory.config import CATEGORIES, TOPICS, Category, Topic
+from memory.forms import otherwise
 from memory.screening.door import may_be_shown, screened
 from memory.text import digest, normalize, sanitize
 
@@ -31,7 +35,7 @@ _FARTHEST_ZONES: Final = timedelta(days=2)
 _PERIOD = re.compile(r"\d{4}(?:-\d\d){0,2}", re.ASCII)
 # The last place on earth where a day ends is twelve hours behind UTC.
 _LAST_ZONE_SECONDS: Final = 12 * 3600.0
-_FACT_ID = re.compile(r"fact_[0-9a-f]{8}")
+_FACT_ID: Final = r"^fact_[0-9a-f]{8}$"
 _IDS = uuid.uuid5(uuid.NAMESPACE_URL, "https://palimpsest.invalid/fact")
 
 
@@ -72,6 +76,93 @@ class MemoryFull(ValueError):
         self.max_facts = max_facts
 
 
+def checked_content(value: object, max_chars: int = MAX_CONTENT_CHARS) -> str:
+    """Return sanitized content; `ValueError` naming the field if nothing is left or it is too long."""
+    if not isinstance(value, str):
+        raise ValueError(f"content must be a string, not {type(value).__name__}")
+    content = sanitize(value).strip()
+    if len(content) > max_chars:
+        raise ValueError(f"content must have at most {max_chars} characters, not {len(content)}")
+    if not normalize(content):
+        raise ValueError("content must say something, not only white space or punctuation")
+    return content
+
+
+def one_of(field: str, names: Sequence[Name], value: object) -> Name:
+    """Return the name that equals the value; `ValueError` naming the field if none does."""
+    for name in names:
+        if name == value:
+            return name
+    raise ValueError(f"{field} must be one of {', '.join(names)}, not {value!r}")
+
+
+def checked_category(value: object) -> Category:
+    """Return the category; `ValueError` naming the field if it is none of the six."""
+    return one_of("category", CATEGORIES, value)
+
+
+def checked_confidence(value: object) -> float:
+    """Return the confidence; `ValueError` naming the field unless it is a finite number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        # Python refuses to write whole numbers of more than 4,300 digits.
+        said = "a number that large" if isinstance(value, int) and abs(value) > 10**9 else repr(value)
+        raise ValueError(f"confidence must be a number from 0.0 to 1.0, not {said}")
+    return float(value)
+
+
+def checked_source(value: object) -> Source:
+    """Return the source; `ValueError` naming the field if it is unknown."""
+    return one_of("source", SOURCES, value)
+
+
+def checked_topic(value: object) -> Topic | Literal[""]:
+    """Return the sensitive topic; empty for anything else."""
+    return next((topic for topic in TOPICS if topic == value != "none"), "")
+
+
+def period_end(text: str) -> date | None:
+    """Return the last day of `2026-05-08`, `2026-05` or `2026`; `None` for any other text."""
+    try:
+        if not _PERIOD.fullmatch(text):
+            return None
+        year, *parts = map(int, text.split("-"))
+        first = date(year, *(*parts, 1, 1)[:2])
+        if len(parts) == 2:
+            return first
+        return date(year + first.month // 12, first.month % 12 + 1, 1) - _DAY if parts else date(year, 12, 31)
+    except (ValueError, OverflowError):
+        return None
+
+
+def checked_period(value: object) -> str:
+    """Return a day, month or year of ISO 8601; empty for anything else."""
+    return value if isinstance(value, str) and period_end(value) is not None else ""
+
+
+def moment(text: str) -> datetime | None:
+    """Return the time that ISO 8601 text names, UTC where it has no offset; `None` for any other text.
+
+    A time at the very ends of the calendar is none: some zones have no day for it.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+        _ = moment - _FARTHEST_ZONES, moment + _FARTHEST_ZONES
+    except (ValueError, OverflowError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _checked_time(text: str) -> str:
+    if moment(text) is None:
+        raise ValueError("it must be a time of ISO 8601")
+    return text
+
+
+_Text = Annotated[str, otherwise("")]
+_Time = Annotated[str, AfterValidator(_checked_time), otherwise("")]
+_Period = Annotated[str, BeforeValidator(checked_period)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
     """One thing that is known about a user.
@@ -104,28 +195,28 @@ class Fact:
         replaces: Id of the fact that it corrected, or, where it waits, whose place it takes once a person says yes.
     """
 
-    id: str
-    content: str
-    category: Category
-    confidence: float
-    created_at: str
-    updated_at: str
-    source: Source = "library"
-    status: Status = "active"
-    pinned: bool = False
-    revision: int = 1
-    epoch: str = ""
-    thread_id: str = ""
-    message_ids: tuple[str, ...] = ()
-    replaced_by: str = ""
-    ended_by: str = ""
-    edited_at: str = field(default="", compare=False)
-    edit: str = field(default="", compare=False)
-    reviewed: str = ""
-    valid_from: str = ""
-    valid_to: str = ""
-    topic: Topic | Literal[""] = ""
-    replaces: str = ""
+    id: Annotated[str, Field(pattern=_FACT_ID), otherwise("")]
+    content: Annotated[str, BeforeValidator(checked_content)]
+    category: Annotated[Category, BeforeValidator(checked_category)]
+    confidence: Annotated[float, BeforeValidator(checked_confidence)]
+    created_at: Annotated[_Time, Field(alias="createdAt")]
+    updated_at: Annotated[_Time, Field(alias="updatedAt")]
+    source: Annotated[Source, BeforeValidator(checked_source)] = "library"
+    status: Annotated[Status, BeforeValidator(partial(one_of, "status", STATUSES))] = "active"
+    pinned: Annotated[bool, Strict(), otherwise(False)] = False
+    revision: Annotated[int, Field(strict=True, ge=1), otherwise(1)] = 1
+    epoch: _Text = ""
+    thread_id: _Text = ""
+    message_ids: Annotated[tuple[str, ...], otherwise(())] = ()
+    replaced_by: _Text = ""
+    ended_by: Annotated[_Text, Field(alias="endedBy")] = ""
+    edited_at: Annotated[_Time, Field(alias="editedAt")] = field(default="", compare=False)
+    edit: _Text = field(default="", compare=False)
+    reviewed: _Text = ""
+    valid_from: Annotated[_Period, Field(alias="validFrom")] = ""
+    valid_to: Annotated[_Period, Field(alias="validTo")] = ""
+    topic: Annotated[Topic | Literal[""], BeforeValidator(checked_topic)] = ""
+    replaces: Annotated[str, Field(pattern=_FACT_ID), otherwise("")] = ""
 
     @property
     def held(self) -> Held:
@@ -139,20 +230,6 @@ class Fact:
             return "number"  # nobody said it
         # What has nothing to suspect itself was said together with a secret.
         return "order" if verdict == "instruction_like" else "secret"
-
-
-def period_end(text: str) -> date | None:
-    """Return the last day of `2026-05-08`, `2026-05` or `2026`; `None` for any other text."""
-    try:
-        if not _PERIOD.fullmatch(text):
-            return None
-        year, *parts = map(int, text.split("-"))
-        first = date(year, *(*parts, 1, 1)[:2])
-        if len(parts) == 2:
-            return first
-        return date(year + first.month // 12, first.month % 12 + 1, 1) - _DAY if parts else date(year, 12, 31)
-    except (ValueError, OverflowError):
-        return None
 
 
 def has_lapsed(fact: Fact, now: float, days: int) -> bool:
@@ -198,19 +275,6 @@ def timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
-def moment(text: str) -> datetime | None:
-    """Return the time that ISO 8601 text names, UTC where it has no offset; `None` for any other text.
-
-    A time at the very ends of the calendar is none: some zones have no day for it.
-    """
-    try:
-        moment = datetime.fromisoformat(text)
-        _ = moment - _FARTHEST_ZONES, moment + _FARTHEST_ZONES
-    except (ValueError, OverflowError):
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
 def strength(fact: Fact) -> tuple[float, str, str]:
     """Return what facts are sorted by, strongest first: confidence, then the newer one, then the id."""
     return (fact.confidence, fact.updated_at, fact.id)
@@ -226,48 +290,9 @@ def is_protected(fact: Fact, categories: frozenset[Category] = frozenset()) -> b
     return fact.pinned or fact.source in BY_HAND or fact.category in categories
 
 
-def checked_content(value: object, max_chars: int = MAX_CONTENT_CHARS) -> str:
-    """Return sanitized content; `ValueError` naming the field if nothing is left or it is too long."""
-    if not isinstance(value, str):
-        raise ValueError(f"content must be a string, not {type(value).__name__}")
-    content = sanitize(value).strip()
-    if len(content) > max_chars:
-        raise ValueError(f"content must have at most {max_chars} characters, not {len(content)}")
-    if not normalize(content):
-        raise ValueError("content must say something, not only white space or punctuation")
-    return content
-
-
-def one_of(field: str, names: Sequence[Name], value: object) -> Name:
-    """Return the name that equals the value; `ValueError` naming the field if none does."""
-    for name in names:
-        if name == value:
-            return name
-    raise ValueError(f"{field} must be one of {', '.join(names)}, not {value!r}")
-
-
-def checked_category(value: object) -> Category:
-    """Return the category; `ValueError` naming the field if it is none of the six."""
-    return one_of("category", CATEGORIES, value)
-
-
-def checked_confidence(value: object) -> float:
-    """Return the confidence; `ValueError` naming the field unless it is a finite number from 0 to 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        # Python refuses to write whole numbers of more than 4,300 digits.
-        said = "a number that large" if isinstance(value, int) and abs(value) > 10**9 else repr(value)
-        raise ValueError(f"confidence must be a number from 0.0 to 1.0, not {said}")
-    return float(value)
-
-
-def checked_source(value: object) -> Source:
-    """Return the source; `ValueError` naming the field if it is unknown."""
-    return one_of("source", SOURCES, value)
-
-
 def is_fact_id(value: object) -> bool:
     """Say whether a value has the form of a fact's id."""
-    return isinstance(value, str) and _FACT_ID.fullmatch(value) is not None
+    return isinstance(value, str) and re.fullmatch(_FACT_ID, value) is not None and value[-1] != "\n"
 
 
 def fact_key(content: str, n: int = 0) -> str:
@@ -284,28 +309,17 @@ def fact_id(salt: str, content: str, n: int = 0) -> str:
 
 
 SCHEMA: Final = 1
-# Under which names the store keeps some fields; of rare ones, those that say nothing are left out.
-_STORED_AS: Final = {
-    "created_at": "createdAt",
-    "updated_at": "updatedAt",
-    "ended_by": "endedBy",
-    "edited_at": "editedAt",
-    "valid_from": "validFrom",
-    "valid_to": "validTo",
-}
-_RARE: Final = frozenset(
-    {"replaced_by", "ended_by", "edited_at", "edit", "reviewed", "valid_from", "valid_to", "topic", "replaces"}
-)
+_FORM: Final = TypeAdapter(Fact)
 _KEY_CHARS: Final = frozenset("0123456789abcdef")
 
 
 def to_item(fact: Fact) -> dict[str, object]:
-    """Return the JSON form of a fact that the store keeps."""
-    item = {_STORED_AS.get(name, name): value for name, value in asdict(fact).items() if value or name not in _RARE}
-    return {**item, "schema": SCHEMA, "message_ids": list(fact.message_ids)}
+    """Return the JSON form of a fact that the store keeps; an empty text says nothing, and is left out."""
+    item = _FORM.dump_python(fact, mode="json", by_alias=True, warnings=False)
+    return {**{name: value for name, value in item.items() if value != ""}, "schema": SCHEMA}
 
 
-def from_item(value: Mapping[str, object], *, epoch: str, written_at: datetime) -> Fact:
+def from_item(value: Mapping[str, object], *, epoch: str, created_at: str) -> Fact:
     """Return the fact of a store item, also of one that a person edited or added by hand.
 
     Content, category and confidence must be there and valid; what else is missing is filled in. An item without a
@@ -314,49 +328,19 @@ def from_item(value: Mapping[str, object], *, epoch: str, written_at: datetime) 
     Args:
         value: The item's value.
         epoch: The epoch an item without one belongs to.
-        written_at: The creation time of an item that has none.
+        created_at: The creation time (ISO 8601) of an item that has none.
 
     Raises:
         ValueError: If it cannot be read as a fact; the message names the field.
     """
-    created_at = _text(value.get("createdAt")) or written_at.isoformat()
-    revision, message_ids = value.get("revision"), value.get("message_ids")
-    return Fact(
-        id=found if is_fact_id(found := _text(value.get("id"))) else "",
-        content=checked_content(value.get("content")),
-        category=checked_category(value.get("category")),
-        confidence=checked_confidence(value.get("confidence")),
-        created_at=created_at,
-        updated_at=_text(value.get("updatedAt")) or created_at,
-        source=checked_source(value["source"]) if "source" in value else min(BY_HAND),
-        status=one_of("status", STATUSES, value.get("status", "active")),
-        pinned=value.get("pinned") is True,
-        revision=revision if type(revision) is int and revision > 0 else 1,  # not isinstance: a bool is an int
-        epoch=_text(value.get("epoch")) or epoch,
-        thread_id=_text(value.get("thread_id")),
-        message_ids=tuple(each for each in message_ids if isinstance(each, str))
-        if isinstance(message_ids, list)
-        else (),
-        replaced_by=_text(value.get("replaced_by")),
-        ended_by=_text(value.get("endedBy")),
-        edited_at=_text(value.get("editedAt")),
-        edit=_text(value.get("edit")),
-        reviewed=_text(value.get("reviewed")),
-        valid_from=checked_period(value.get("validFrom")),
-        valid_to=checked_period(value.get("validTo")),
-        topic=checked_topic(value.get("topic")),
-        replaces=found if is_fact_id(found := _text(value.get("replaces"))) else "",
-    )
-
-
-def checked_topic(value: object) -> Topic | Literal[""]:
-    """Return the sensitive topic; empty for anything else."""
-    return next((topic for topic in TOPICS if topic == value != "none"), "")
-
-
-def checked_period(value: object) -> str:
-    """Return a day, month or year of ISO 8601; empty for anything else."""
-    return value if isinstance(value, str) and period_end(value) is not None else ""
+    hand = {"id": "", "source": min(BY_HAND), "createdAt": "", "updatedAt": ""}
+    try:
+        fact = _FORM.validate_python({**hand, **value})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(str(first.get("ctx", {}).get("error") or f"{first['loc'][0]} is missing")) from None
+    created_at = fact.created_at or created_at
+    return replace(fact, epoch=fact.epoch or epoch, created_at=created_at, updated_at=fact.updated_at or created_at)
 
 
 def checked_expiry(value: object) -> str:
@@ -375,7 +359,3 @@ def checked_expiry(value: object) -> str:
 def is_proper(key: str, value: Mapping[str, object]) -> bool:
     """Say whether an item has the key, id and epoch that our own writes give it."""
     return len(key) == 64 and set(key) <= _KEY_CHARS and is_fact_id(value.get("id")) and bool(value.get("epoch"))
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

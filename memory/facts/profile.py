@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final, Self
+from typing import Annotated, Final
 
 from langgraph.store.base import Item, Op
 
@@ -13,6 +14,7 @@ from memory.effects import StoreEffects, delete, put, scan
 from memory.facts.changes import Section
 from memory.facts.deletions import was_said_before
 from memory.facts.words import words
+from memory.forms import otherwise, plain, read_as
 from memory.namespaces import Owner
 from memory.text import digest, normalize, one_line, sentences
 
@@ -43,10 +45,10 @@ class StoredSection:
     """
 
     text: str
-    revision: int = 1
-    past: Mapping[int, str] = field(default_factory=dict)
-    edited_at: str = ""
-    edit: str = ""
+    revision: Annotated[int, otherwise(1)] = 1
+    past: Annotated[Mapping[int, str], otherwise({})] = field(default_factory=dict)
+    edited_at: Annotated[str, otherwise("")] = ""
+    edit: Annotated[str, otherwise("")] = ""
 
     def at(self, revision: int) -> str | None:
         """Return the text of a revision; `None` if it is no longer kept."""
@@ -57,32 +59,9 @@ class StoredSection:
         kept = sorted({**self.past, self.revision: self.text}.items())[-KEPT_REVISIONS:]
         return replace(self, text=text, revision=self.revision + 1, past=dict(kept))
 
-    def to_json(self, name: str, *, epoch: str, now: str) -> dict[str, object]:
-        """Return the JSON form that the store keeps."""
-        return {
-            "section": name,
-            "text": self.text,
-            "updatedAt": now,
-            "revision": self.revision,
-            "past": [[revision, text] for revision, text in self.past.items()],
-            **({"editedAt": self.edited_at, "edit": self.edit} if self.edited_at else {}),
-            "epoch": epoch,
-        }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, object]) -> Self | None:
-        """Return the section of a stored item, also of one a person edited; `None` if there is none."""
-        text, revision, past = value.get("text"), value.get("revision"), value.get("past")
-        if not isinstance(text, str):
-            return None
-        pairs = [each for each in past if isinstance(each, list) and len(each) == 2] if isinstance(past, list) else []
-        return cls(
-            text if text.strip() else "",
-            revision if isinstance(revision, int) else 1,
-            {number: old for number, old in pairs if isinstance(number, int) and isinstance(old, str)},
-            str(value.get("editedAt") or ""),
-            str(value.get("edit") or ""),
-        )
+    def put(self, owner: Owner, name: str, *, epoch: str, now: str) -> Op:
+        """Return the write of the section."""
+        return put(owner.namespace("profile"), name, {**plain(self), "section": name, "updatedAt": now, "epoch": epoch})
 
 
 def read_profile(owner: Owner, epoch: str) -> StoreEffects[dict[str, StoredSection]]:
@@ -97,13 +76,17 @@ def read_sections(owner: Owner, epoch: str) -> StoreEffects[dict[str, StoredSect
 
 def told(sections: Mapping[str, StoredSection]) -> dict[str, StoredSection]:
     """Return the sections that hold something, in their order."""
-    return {name: section for name in SECTIONS if (section := sections.get(name)) and section.text}
+    return {name: section for name in SECTIONS if (section := sections.get(name)) and section.text.strip()}
 
 
 def sections_of(items: Iterable[Item], epoch: str) -> dict[str, StoredSection]:
-    """Return the sections of this epoch by name, of the items of the profile."""
-    found = {item.key: StoredSection.from_json(item.value) for item in items if belongs(item.value, epoch)}
-    return {name: section for name, section in found.items() if section is not None}
+    """Return the sections of this epoch by name, of the items of the profile; what a hand garbled is none."""
+    found = {}
+    for item in items:
+        with suppress(ValueError):
+            if belongs(item.value, epoch):
+                found[item.key] = read_as(StoredSection, item.value)
+    return found
 
 
 def write_profile(
@@ -127,7 +110,6 @@ def write_profile(
     """
     if stored is None:
         stored = yield from read_sections(owner, epoch)
-    namespace = owner.namespace("profile")
     changes = {each.name: each for each in sections if each.name in SECTIONS}
     writes: list[Op] = []
     for name, section in changes.items():
@@ -135,10 +117,10 @@ def write_profile(
         if old is not None and is_overtaken(old, section):
             logger.info("left %s as a person wrote it", name)
         elif not text:
-            writes.append(delete(namespace, name))
+            writes.append(delete(owner.namespace("profile"), name))
         elif old is None or old.text != text:
             new = old.changed(text) if old else StoredSection(text)
-            writes.append(put(namespace, name, new.to_json(name, epoch=epoch, now=now)))
+            writes.append(new.put(owner, name, epoch=epoch, now=now))
     if writes:
         yield writes
 
@@ -176,7 +158,7 @@ def edit_section(owner: Owner, name: str, text: str, *, epoch: str, now: str) ->
     old = (yield from read_sections(owner, epoch)).get(name)
     new = old.changed(bounded(text)) if old else StoredSection(bounded(text))
     new = replace(new, past=new.past if new.text else {}, edited_at=now, edit=edit)
-    yield [put(owner.namespace("profile"), name, new.to_json(name, epoch=epoch, now=now))]
+    yield [new.put(owner, name, epoch=epoch, now=now)]
 
 
 def is_overtaken(stored: StoredSection, section: Section) -> bool:

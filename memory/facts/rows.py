@@ -8,12 +8,11 @@ from typing import Final, NamedTuple
 
 from langgraph.store.base import Item, Op
 
-from memory.config import MemoryConfig
 from memory.control import belongs, read_epoch
 from memory.effects import StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.facts.confirmations import Confirmations, confirmation_puts
 from memory.facts.fact import Fact, from_item, is_proper, to_item
-from memory.facts.rules import FactSet, adopt, candidates, identify, limit, suspects, unite
+from memory.facts.rules import FactSet, adopt, candidates, suspects
 from memory.namespaces import Owner
 from memory.text import normalize
 
@@ -31,26 +30,21 @@ DELETION: Final = "gone."
 ANSWER: Final = "asked."
 
 
-def read_fact_set(
-    owner: Owner, epoch: str, contents: Sequence[str] = (), *, said_again: bool = False
-) -> StoreEffects[FactSet]:
+def read_fact_set(owner: Owner, epoch: str, contents: Sequence[str] | None = None) -> StoreEffects[FactSet]:
     """Read an owner's facts of this epoch; rows that are no facts are skipped and counted.
 
     Args:
         owner: Whose facts.
         epoch: The user's current epoch; rows of others do not count.
-        contents: What is about to be added: facts that history holds for them are looked up.
-        said_again: Whether to read how often each was said again, for the order in which they go at the limit.
+        contents: What is about to be added: facts that history holds for them are looked up, and how often each fact
+            was said again, for the order in which they go at the limit.
     """
-    rows = yield from _read_rows(owner, contents, said_again)
-    return _fact_set_of(owner, epoch, rows)
+    return _fact_set_of(owner, epoch, (yield from _read_rows(owner, contents)))
 
 
-def read_current_fact_set(
-    owner: Owner, contents: Sequence[str] = (), *, said_again: bool = False
-) -> StoreEffects[tuple[str, FactSet]]:
+def read_current_fact_set(owner: Owner, contents: Sequence[str] | None = None) -> StoreEffects[tuple[str, FactSet]]:
     """Read the user's current epoch, and the owner's facts of it."""
-    epoch, rows = yield from side_by_side(read_epoch(owner), _read_rows(owner, contents, said_again))
+    epoch, rows = yield from side_by_side(read_epoch(owner), _read_rows(owner, contents))
     return epoch, _fact_set_of(owner, epoch, rows)
 
 
@@ -58,24 +52,21 @@ class _Rows(NamedTuple):
     """Items of an owner: facts, first revisions in history of what is about to be added, and confirmations."""
 
     facts: list[Item]
-    history: list[Item]
-    confirmations: list[Item]
+    history: Sequence[Item | None] = ()
+    confirmations: Sequence[Item] = ()
 
 
-def _read_rows(owner: Owner, contents: Sequence[str], said_again: bool) -> StoreEffects[_Rows]:
+def _read_rows(owner: Owner, contents: Sequence[str] | None) -> StoreEffects[_Rows]:
+    if contents is None:
+        return _Rows((yield from scan(owner.namespace("facts"))))
     ids = [new_id for content in contents for _, new_id in islice(candidates(_salt(owner), content), _CANDIDATES)]
-    facts, history, confirmations = yield from side_by_side(
+    read = yield from side_by_side(
         scan(owner.namespace("facts")),
         # Whatever became of a fact, its first revision is in history as soon as it was changed or went.
         read_many(owner.namespace("history"), [history_key(fact_id, 1) for fact_id in ids]),
-        scan(owner.namespace("confirmations")) if said_again else _nothing(),
+        scan(owner.namespace("confirmations")),
     )
-    return _Rows(facts, [item for item in history if item], confirmations)
-
-
-def _nothing() -> StoreEffects[list[Item]]:
-    return []
-    yield
+    return _Rows(*read)
 
 
 def _salt(owner: Owner) -> str:
@@ -84,81 +75,55 @@ def _salt(owner: Owner) -> str:
 
 def _fact_set_of(owner: Owner, epoch: str, read: _Rows) -> FactSet:
     rows: dict[str, Fact] = {}
-    unowned = set()
-    broken = 0
+    by_hand = set()
     for item in read.facts:
         if not belongs(item.value, epoch):
             continue
         try:
-            rows[item.key] = from_item(item.value, epoch=epoch, written_at=item.created_at)
+            rows[item.key] = from_item(item.value, epoch=epoch, created_at=item.created_at.isoformat())
         except ValueError as error:
-            broken += 1
             logger.warning("skipped an unreadable fact under key %.64s: bad %s", item.key, str(error).partition(" ")[0])
             continue
         if not is_proper(item.key, item.value):
-            unowned.add(item.key)
+            by_hand.add(item.key)
     rows.update(suspects(rows))
     known = [item for item in read.confirmations if belongs(item.value, epoch)]
-    before = list(_revisions(read.history, epoch))
+    history = [item for item in read.history if item]
+    before = list(_revisions(history, epoch))
     fact_set = FactSet(
         _salt(owner),
         rows,
-        frozenset(item.key.rpartition(".")[0] for item in read.history),
+        frozenset(item.key.rpartition(".")[0] for item in history),
         said_again={item.key: Confirmations.from_json(item.value).count for item in known},
         evicted={normalize(fact.content): fact for fact in reversed(before) if fact.status == "evicted"},
-        broken=broken,
-        unowned=frozenset(unowned),
     )
-    return identify(fact_set)
+    return adopt(fact_set, by_hand)
 
 
-def write_difference(owner: Owner, epoch: str, old: FactSet, new: FactSet) -> StoreEffects[None]:
+def save(owner: Owner, epoch: str, old: FactSet, new: FactSet) -> StoreEffects[None]:
     """Write what makes the stored facts the new ones: rows put and deleted, revisions archived, repeats noted."""
-    facts = owner.namespace("facts")
-    history = owner.namespace("history")
+    facts, history = owner.namespace("facts"), owner.namespace("history")
     present = frozenset(fact.id for fact in new.rows.values())
-    gone = [fact.id for key, fact in old.rows.items() if key not in new.rows and fact.id not in present]
-    operations: list[Op] = [
-        put(facts, key, to_item(fact))
-        for key, fact in new.rows.items()
-        if old.rows.get(key) != fact or key in old.unowned
-    ]
-    operations += [
-        put(history, history_key(fact.id, fact.revision), to_item(fact)) for fact in new.archived[len(old.archived) :]
-    ]
-    operations += [delete(facts, key) for key in old.rows if key not in new.rows]
+    archived = new.archived[len(old.archived) :]
+    gone = {fact.id for fact in old.rows.values()} - present - {fact.id for fact in new.archived}
     # What came back from history is no history any more.
-    operations += [
-        delete(history, history_key(fact.id, fact.revision)) for fact in old.evicted.values() if fact.id in present
+    back = [fact for fact in old.evicted.values() if fact.id in present]
+    operations: list[Op] = [
+        *(
+            put(facts, key, to_item(fact))
+            for key, fact in new.rows.items()
+            if old.rows.get(key) != fact or key in old.homes
+        ),
+        *(put(history, history_key(fact.id, fact.revision), to_item(fact)) for fact in archived),
+        *(delete(facts, home) for key in old.rows if (home := old.homes.get(key, key)) not in new.rows),
+        *(delete(history, history_key(fact.id, fact.revision)) for fact in back),
+        *(delete(owner.namespace("confirmations"), fact_id) for fact_id in sorted(gone)),
+        *(yield from confirmation_puts(owner, epoch, new.confirmations[len(old.confirmations) :], present)),
     ]
-    retired = {fact.id for fact in new.archived}
-    operations += [delete(owner.namespace("confirmations"), fact_id) for fact_id in gone if fact_id not in retired]
-    operations += yield from confirmation_puts(owner, epoch, new.confirmations[len(old.confirmations) :], present)
     if operations:
         yield operations
-
-
-def save(
-    owner: Owner, epoch: str, before: FactSet, after: FactSet, config: MemoryConfig, older: FactSet | None = None
-) -> StoreEffects[FactSet]:
-    """Write what became of facts, and return them as they are stored: one a content, and never more than the limit.
-
-    Args:
-        owner: Whose facts.
-        epoch: The user's current epoch.
-        before: The facts as they were read.
-        after: What they are to be.
-        config: The limit, and which categories are protected.
-        older: Those that do not count as new at the limit; by default what was there before.
-    """
-    # What a person has just released is as new as what was just learned.
-    there = (older or before).active()
-    new = frozenset(key for key in after.active() if key not in there)
-    kept = limit(unite(adopt(after, epoch)), config, new, to_history=False)
-    yield from write_difference(owner, epoch, before, kept)
-    if len(kept.archived) > len(before.archived):
+    if archived:
         yield from trim_history(owner)
-    return kept
 
 
 def read_history(owner: Owner, epoch: str) -> StoreEffects[list[Fact]]:
@@ -191,7 +156,7 @@ def _revisions(items: Iterable[Item], epoch: str) -> Iterator[Fact]:
         if not is_revision(item) or not belongs(item.value, epoch):
             continue
         try:
-            yield from_item(item.value, epoch=epoch, written_at=item.created_at)
+            yield from_item(item.value, epoch=epoch, created_at=item.created_at.isoformat())
         except ValueError:
             logger.warning("skipped an unreadable revision under key %.64s", item.key)
 

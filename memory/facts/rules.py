@@ -5,7 +5,7 @@ written is the difference of the two (`memory.facts.rows`).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, count
 from typing import Final
@@ -59,8 +59,7 @@ class FactSet:
         confirmations: What was said again since the rows were read.
         said_again: How often each fact was said again before, by its id; where it was not read, 0 for all.
         evicted: Facts in history that went at the limit, by their normalized content, as far as they were looked up.
-        broken: How many stored rows could not be read as facts.
-        unowned: Keys of rows that a hand wrote without a proper key, id or epoch.
+        homes: Where rows stand that a hand wrote without a proper key, id or epoch, by the keys that they get.
     """
 
     salt: str
@@ -70,8 +69,7 @@ class FactSet:
     confirmations: tuple[Confirmation, ...] = ()
     said_again: Mapping[str, int] = field(default_factory=dict)
     evicted: Mapping[str, Fact] = field(default_factory=dict)
-    broken: int = 0
-    unowned: frozenset[str] = frozenset()
+    homes: Mapping[str, str] = field(default_factory=dict)
 
     def active(self) -> dict[str, Fact]:
         """Return the rows that count: those that may be injected."""
@@ -161,9 +159,8 @@ def create(fact_set: FactSet, draft: Fact, config: MemoryConfig, evidence: str) 
         return confirm(fact_set, Confirmation(known.id, evidence, draft.created_at)), known
     if is_full(fact_set, config):
         raise MemoryFull(config.max_facts)
-    before = frozenset(fact_set.rows)
     grown, fact = place(fact_set, draft)
-    return limit(grown, config, frozenset(grown.rows) - before), fact
+    return limit(grown, config, fact_set.rows), fact
 
 
 def insert(
@@ -198,7 +195,7 @@ def insert(
             fact_set, fact = place(fact_set, draft)
             done.append(fact)
             said.add(content)
-    return limit(fact_set, config, frozenset(fact_set.rows) - before), done
+    return limit(fact_set, config, before), done
 
 
 def is_full(fact_set: FactSet, config: MemoryConfig) -> bool:
@@ -287,77 +284,55 @@ def confirm(fact_set: FactSet, confirmation: Confirmation) -> FactSet:
     return replace(fact_set, confirmations=(*fact_set.confirmations, confirmation))
 
 
-def limit(fact_set: FactSet, config: MemoryConfig, new: frozenset[str], *, to_history: bool = True) -> FactSet:
+def limit(fact_set: FactSet, config: MemoryConfig, older: Collection[str]) -> FactSet:
     """Return the facts, at most `max_facts` active ones, and of those that wait for a person the newest.
 
-    The order in which they stay is total, so that writers who see the same rows agree: protected, then new in
-    this update, then confidence, then how often it was said again, then the younger, then the key.
+    The order in which they stay is total: protected, then new in this update, then confidence, then how often it was
+    said again, then the younger, then the key. What goes is kept in history, as `evicted`, since the time of the newest
+    of the new ones. What is new and finds no room was never learned, and is not.
 
     Args:
         fact_set: What is there.
         config: The limit, and which categories are protected.
-        new: Keys of the rows that are new.
-        to_history: Whether what goes is kept there, as `evicted`, since the time of the newest of the new ones. What
-            is new and finds no room was never learned, and is not.
+        older: Keys of the rows that are not new.
     """
     active = fact_set.active()
     again = Counter(fact_set.said_again) + Counter(each.fact_id for each in fact_set.confirmations)
 
     def standing(key: str) -> tuple[bool, bool, float, int, str, str]:
         fact = active[key]
-        # A total order, so that writers who see the same rows let the same ones go: no store has compare-and-swap.
         is_safe = is_protected(fact, config.protected_categories)
-        return (is_safe, key in new, fact.confidence, again[fact.id], fact.created_at, key)
+        return (is_safe, key not in older, fact.confidence, again[fact.id], fact.created_at, key)
 
-    order = sorted(active, key=standing, reverse=True)
-    surplus = order[config.max_facts :]
+    surplus = sorted(active, key=standing, reverse=True)[config.max_facts :]
+    now = max((fact.updated_at for key, fact in active.items() if key not in older), default="")
+    went = [active[key] for key in surplus if key in older]
+    evicted = tuple(replace(fact, status="evicted", updated_at=now or fact.updated_at) for fact in went)
     # What is quarantined stays until a person answers: nobody but a flood would make it go.
     waits = [(fact.updated_at, fact.created_at, key) for key, fact in fact_set.rows.items() if fact.status == "waiting"]
     surplus += [key for *_, key in sorted(waits, reverse=True)[config.max_waiting :]]
-    now = max((active[key].updated_at for key in new if key in active), default="")
-    went = [active[key] for key in order[config.max_facts :] if to_history and key not in new]
-    evicted = tuple(replace(fact, status="evicted", updated_at=now or fact.updated_at) for fact in went)
     return replace(remove(fact_set, *surplus), archived=(*fact_set.archived, *evicted)) if surplus else fact_set
 
 
 JUDGED_CHARS: Final = 200_000
 
 
-def unite(fact_set: FactSet) -> FactSet:
-    """Return the facts with one row for each content: concurrent edits may have made two say the same."""
-    kept: dict[tuple[str, str], str] = {}
-    surplus = []
-    for key in sorted(
-        fact_set.rows, key=lambda key: (not is_protected(fact_set.rows[key]), fact_set.rows[key].created_at, key)
-    ):
-        fact = fact_set.rows[key]
-        if kept.setdefault((fact.status, normalize(fact.content)), key) != key:
-            surplus.append(key)
-    return remove(fact_set, *surplus) if surplus else fact_set
-
-
-def identify(fact_set: FactSet) -> FactSet:
-    """Return the facts with an id for every row that has none, or that shows the id of another (a hand copied it)."""
+def adopt(fact_set: FactSet, by_hand: Collection[str]) -> FactSet:
+    """Return the facts with a key and an id of its own for every row that a hand wrote (keys), or copied."""
     rows: dict[str, Fact] = {}
+    homes: dict[str, str] = {}
     taken: set[str] = set()
     # Rows of our own writes first: where a hand copied one, the copy gets another id.
-    for key in sorted(fact_set.rows, key=lambda key: (key in fact_set.unowned, key)):
-        fact = fact_set.rows[key]
-        if not fact.id or fact.id in taken:
-            fact = replace(fact, id=next(new for _, new in candidates(fact_set.salt, fact.content) if new not in taken))
+    for home in sorted(fact_set.rows, key=lambda key: (key in by_hand, key)):
+        key, fact = home, fact_set.rows[home]
+        if home in by_hand or fact.id in taken:
+            free = (each for each in candidates(fact_set.salt, fact.content) if each[0] == home or each[0] not in rows)
+            key, new_id = next(each for each in free if each[1] not in taken)
+            fact = replace(fact, id=new_id if fact.id in {"", *taken} else fact.id)
+            homes[key] = home
         rows[key] = fact
         taken.add(fact.id)
-    return replace(fact_set, rows=rows)
-
-
-def adopt(fact_set: FactSet, epoch: str) -> FactSet:
-    """Return the facts with every row that a hand wrote under a proper key and epoch."""
-    rows = dict(fact_set.rows)
-    for key in sorted(fact_set.unowned & set(rows)):
-        fact = replace(rows.pop(key), epoch=epoch)
-        proper = next(new for new, _ in candidates(fact_set.salt, fact.content) if new not in rows)
-        rows[proper] = fact
-    return replace(fact_set, rows=rows, unowned=frozenset())
+    return replace(fact_set, rows=rows, homes=homes)
 
 
 def suspects(rows: Mapping[str, Fact]) -> dict[str, Fact]:

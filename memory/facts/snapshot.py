@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Self
 
 from memory.effects import StoreEffects, scan, side_by_side
-from memory.facts.fact import Fact, is_over, may_be_used, strongest_first
+from memory.facts.fact import Fact, is_over, strongest_first
 from memory.facts.profile import StoredSection, sections_of, told
 from memory.facts.rows import read_current_fact_set
 from memory.facts.rules import JUDGED_CHARS
@@ -21,16 +21,14 @@ logger = logging.getLogger(__name__)
 class MemorySnapshot:
     """Active facts, strongest first, and the profile, under the epoch they were read with.
 
-    `broken` counts the stored rows that could not be read as facts: somebody edited them by hand. `lines` are past
-    turns as a prompt shows them, by the ids that the journal gives its lines. `edit` is the number of the user's newest
-    edit by hand: after one, another line may have to be hidden. Where `is_used` is false, the user has switched off
-    that models are shown any of it, and it is empty.
+    `lines` are past turns as a prompt shows them, by the ids that the journal gives its lines. `edit` is the number of
+    the user's newest edit by hand: after one, another line may have to be hidden. Where `is_used` is false, the user
+    has switched off that models are shown any of it, and it is empty.
     """
 
     epoch: str = ""
     facts: tuple[Fact, ...] = ()
     profile: Mapping[str, StoredSection] = field(default_factory=dict)
-    broken: int = 0
     lines: Mapping[str, str] = field(default_factory=dict)
     edit: str = ""
     is_used: bool = True
@@ -45,29 +43,20 @@ class MemorySnapshot:
 
 
 def read_snapshot(owner: Owner) -> StoreEffects[MemorySnapshot]:
-    """Read everything that may be injected or shown to the extractor, as it is at one moment."""
+    """Read everything that may be injected or shown to the extractor, as it is at one moment.
+
+    Texts that must not stand in a prompt are left out: somebody edited the store by hand.
+    """
     (epoch, fact_set), items = yield from side_by_side(read_current_fact_set(owner), scan(owner.namespace("profile")))
-    facts = tuple(strongest_first(list(fact_set.active().values())))
-    return cleared(MemorySnapshot(epoch, facts, told(sections_of(items, epoch)), fact_set.broken))
-
-
-def cleared(snapshot: MemorySnapshot) -> MemorySnapshot:
-    """Return the snapshot without stored texts that must not stand in a prompt: somebody edited the store by hand."""
-    # Far more than any prompt shows is judged, and no more: the longest facts would hold the event loop for seconds.
-    read = accumulate(len(fact.content) for fact in snapshot.facts)
-    within = (fact for fact, chars in zip(snapshot.facts, read, strict=True) if chars <= JUDGED_CHARS)
-    facts = tuple(
-        # A person may have released what the rules take for an order, but only that text.
-        fact
-        for fact in within
-        if may_be_used(fact)
-    )
+    active, sections = strongest_first(list(fact_set.active().values())), told(sections_of(items, epoch))
+    # What reads as an order is no active fact, as far as any is judged.
+    read = accumulate(len(fact.content) for fact in active)
+    facts = tuple(fact for fact, chars in zip(active, read, strict=True) if chars <= JUDGED_CHARS)
     profile = {
         name: replace(section, past={at: text for at, text in section.past.items() if may_be_shown(text)})
-        for name, section in snapshot.profile.items()
+        for name, section in sections.items()
         if may_be_shown(section.text)
     }
-    kept_out = len(snapshot.facts) - len(facts) + len(snapshot.profile) - len(profile)
-    if kept_out:
+    if kept_out := len(active) - len(facts) + len(sections) - len(profile):
         logger.warning("kept %d stored texts out of the prompt: secrets, orders, or more than is shown", kept_out)
-    return replace(snapshot, facts=facts, profile=profile)
+    return MemorySnapshot(epoch, facts, profile)

@@ -70,7 +70,7 @@ def release(
         freed = retire(freed, wrong.id, "superseded", now=now, replaced_by=free.id)
     elif known is None and is_full(fact_set, config):
         raise MemoryFull(config.max_facts)
-    return limit(freed, config, frozenset({key}) & frozenset(freed.rows)), free
+    return limit(freed, config, freed.rows.keys() - {key}), free
 
 
 def propose(fact_set: FactSet, draft: Fact) -> tuple[FactSet, Fact, tuple[Fact, ...]]:

@@ -7,14 +7,14 @@ from memory.door import transaction
 from memory.effects import StoreEffects
 from memory.facts.deletions import let_go
 from memory.facts.fact import Fact, is_over, timestamp
-from memory.facts.rows import read_current_fact_set, save, write_difference
+from memory.facts.rows import read_current_fact_set, save
 from memory.facts.rules import FactSet, remove, retire
 from memory.facts.waiting import lapsed
 from memory.namespaces import Owner
 
 
 @transaction
-def end_over(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[int]:
+def end_over(owner: Owner, now: float) -> StoreEffects[int]:
     """Move facts that hold no longer into history, and return how many; said again, they are learned again."""
     epoch, before = yield from read_current_fact_set(owner)
     after = before
@@ -22,7 +22,7 @@ def end_over(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[int
         if is_over(fact, now):
             after = retire(after, fact.id, "ended", now=timestamp(now))
     if count := len(after.archived):
-        yield from save(owner, epoch, before, after, config)
+        yield from save(owner, epoch, before, after)
     return count
 
 
@@ -39,4 +39,4 @@ def end_lapsed(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[i
 def end_held(owner: Owner, epoch: str, before: FactSet, held: Mapping[str, Fact], *, now: str) -> StoreEffects[None]:
     """Delete facts that wait for a person: from history an undo would make them active, though nobody said yes."""
     yield from let_go(owner, epoch, list(held.values()), now=now)
-    yield from write_difference(owner, epoch, before, remove(before, *held))
+    yield from save(owner, epoch, before, remove(before, *held))

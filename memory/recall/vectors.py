@@ -270,7 +270,7 @@ def _texts(item: Item, epoch: str) -> tuple[str, ...]:
     """Return what an index has of a fact or a journal entry; `ValueError` if it is neither."""
     if item.namespace[-1] == "journal":
         return _of_entry(JournalEntry.from_json(item.value))
-    return (from_item(item.value, epoch=epoch, written_at=item.created_at).content,)
+    return (from_item(item.value, epoch=epoch, created_at=item.created_at.isoformat()).content,)
 
 
 def _of_entry(entry: JournalEntry) -> tuple[str, ...]:

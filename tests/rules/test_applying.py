@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.config import MemoryConfig
-from memory.facts.applying import FactUpdate, apply_extraction
+from memory.facts.applying import FactUpdate
 from memory.facts.changes import Change, Extraction, Outcome, Refusal, reasons
 from memory.facts.fact import Fact, is_protected
 from memory.facts.rules import FactSet, create
@@ -36,15 +36,9 @@ def change(content: str = "", action: Any = "new", **fields: Any) -> Change:
 def apply(
     fact_set: FactSet, *changes: Change, refused: tuple[Refusal, ...] = (), thread_id: str = "t", **config: Any
 ) -> tuple[FactSet, Outcome]:
-    update: FactUpdate = apply_extraction(
-        fact_set,
-        Extraction(changes=changes, refused=refused),
-        thread_id=thread_id,
-        epoch="e",
-        now=NOW,
-        config=MemoryConfig(**config),
-    )
-    return update.fact_set, update.result(update.fact_set)
+    update = FactUpdate(fact_set, thread_id=thread_id, epoch="e", now=NOW, config=MemoryConfig(**config))
+    update.apply(Extraction(changes=changes, refused=refused))
+    return update.fact_set, update.outcome()
 
 
 def contents_of(fact_set: FactSet) -> set[str]:
@@ -193,18 +187,11 @@ def test_F8_a_memory_full_of_protected_facts_refuses_with_the_reason() -> None:
 
 def test_a_change_that_the_user_deleted_is_refused() -> None:
     wanted = change("Lives in Bergen")
-    update = apply_extraction(
-        FactSet(SALT),
-        Extraction(changes=(wanted,)),
-        thread_id="t",
-        epoch="e",
-        now=NOW,
-        config=MemoryConfig(),
-        forgotten=frozenset({wanted}),
-    )
+    update = FactUpdate(FactSet(SALT), thread_id="t", epoch="e", now=NOW, config=MemoryConfig())
+    update.apply(Extraction(changes=(wanted,)), {wanted})
 
     assert not update.fact_set.rows
-    assert reasons(update.result(update.fact_set).refused) == {"forgotten": 1}
+    assert reasons(update.outcome().refused) == {"forgotten": 1}
 
 
 changes = st.lists(

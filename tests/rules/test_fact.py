@@ -1,4 +1,3 @@
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ from memory.config import CATEGORIES
 from memory.facts.fact import SOURCES, STATUSES, Fact, fact_key, from_item, is_fact_id, is_proper, to_item
 
 WRITTEN = "2026-01-01T00:00:00+00:00"
-MOMENT = datetime.fromisoformat(WRITTEN)
 facts = st.builds(
     Fact,
     id=st.integers(0, 2**32 - 1).map(lambda number: f"fact_{number:08x}"),
@@ -31,14 +29,14 @@ facts = st.builds(
 
 @given(facts)
 def test_a_fact_comes_back_from_its_item_as_itself(fact: Fact) -> None:
-    assert from_item(to_item(fact), epoch="other", written_at=MOMENT) == fact
+    assert from_item(to_item(fact), epoch="other", created_at=WRITTEN) == fact
     assert is_proper(fact_key(fact.content), to_item(fact))
 
 
 def test_what_a_hand_left_out_is_filled_in() -> None:
     value = {"content": "Has a dog", "category": "knowledge", "confidence": 1}
 
-    fact = from_item(value, epoch="e", written_at=MOMENT)
+    fact = from_item(value, epoch="e", created_at=WRITTEN)
 
     assert (fact.id, fact.source, fact.status, fact.revision, fact.epoch) == ("", "api", "active", 1, "e")
     assert fact.created_at == fact.updated_at == WRITTEN
@@ -63,7 +61,7 @@ def test_what_a_hand_left_out_is_filled_in() -> None:
 def test_an_odd_detail_does_not_lose_the_fact(odd: dict[str, Any]) -> None:
     value = {"content": "Has a dog", "category": "knowledge", "confidence": 1, **odd}
 
-    fact = from_item(value, epoch="e", written_at=MOMENT)
+    fact = from_item(value, epoch="e", created_at=WRITTEN)
 
     assert fact.content == "Has a dog"
     assert fact.revision == 1
@@ -76,7 +74,7 @@ def test_what_decides_must_be_right(field: str) -> None:
     value = {"content": "Has a dog", "category": "knowledge", "confidence": 1, field: object()}
 
     with pytest.raises(ValueError, match=field):
-        from_item(value, epoch="e", written_at=MOMENT)
+        from_item(value, epoch="e", created_at=WRITTEN)
 
 
 @given(st.text(max_size=14))

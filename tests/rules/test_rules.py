@@ -14,12 +14,10 @@ from memory.facts.rules import (
     adopt,
     create,
     find,
-    identify,
     insert,
     limit,
     remove,
     retire,
-    unite,
     update,
 )
 from memory.facts.waiting import release
@@ -288,8 +286,8 @@ def test_the_order_in_which_facts_stay_does_not_depend_on_the_order_of_rows() ->
     rows = fact_set_of(*facts).rows
     config = MemoryConfig(max_facts=2)
 
-    forward = limit(FactSet(SALT, dict(rows)), config, frozenset())
-    backward = limit(FactSet(SALT, dict(reversed(list(rows.items())))), config, frozenset())
+    forward = limit(FactSet(SALT, dict(rows)), config, rows)
+    backward = limit(FactSet(SALT, dict(reversed(list(rows.items())))), config, rows)
 
     assert set(forward.rows) == set(backward.rows)
     assert len(forward.rows) == 2
@@ -318,29 +316,18 @@ def test_quarantined_facts_stay_until_a_person_answers_and_where_many_wait_an_im
     assert [fact.content for fact in fact_set.rows.values()] == [each.content for each in drafts[:MAX_HELD]]
 
 
-def test_two_rows_that_say_the_same_become_one_the_protected_or_else_the_first() -> None:
-    rows = {
-        "a" * 64: draft("Likes tea", id="fact_0000000a", created_at=T1),
-        "b" * 64: draft("likes tea.", id="fact_0000000b", created_at=T0),
-        "c" * 64: draft("Likes milk", id="fact_0000000c", created_at=T0),
-        "d" * 64: draft("Likes MILK", id="fact_0000000d", created_at=T1, pinned=True),
-    }
-
-    assert set(unite(FactSet(SALT, rows)).rows) == {"b" * 64, "d" * 64}
-
-
-def test_a_row_written_by_hand_gets_an_id_at_once_and_a_proper_key_when_adopted() -> None:
+def test_a_row_written_by_hand_gets_an_id_and_a_proper_key() -> None:
     own = draft("Likes tea", id="fact_0000000a")
     rows = {fact_key("Likes tea"): own, "my note": draft("Has a dog"), "copy": draft("Has a cat", id="fact_0000000a")}
-    fact_set = identify(FactSet(SALT, rows, unowned=frozenset({"my note", "copy"})))
 
-    adopted = adopt(fact_set, "epoch")
+    fact_set = adopt(FactSet(SALT, rows), {"my note", "copy"})
 
-    assert fact_set.rows[fact_key("Likes tea")] == own
-    assert fact_set.rows["my note"].id == fact_id(SALT, "Has a dog")
-    assert fact_set.rows["copy"].id == fact_id(SALT, "Has a cat")
-    assert set(adopted.rows) == {fact_key("Likes tea"), fact_key("Has a dog"), fact_key("Has a cat")}
-    assert adopted.rows[fact_key("Has a dog")] == replace(fact_set.rows["my note"], epoch="epoch")
+    assert fact_set.rows == {
+        fact_key("Likes tea"): own,
+        fact_key("Has a dog"): draft("Has a dog", id=fact_id(SALT, "Has a dog")),
+        fact_key("Has a cat"): draft("Has a cat", id=fact_id(SALT, "Has a cat")),
+    }
+    assert fact_set.homes == {fact_key("Has a dog"): "my note", fact_key("Has a cat"): "copy"}
 
 
 def test_F2_the_six_categories() -> None:
