@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -34,14 +33,13 @@ from memory.effects import StoreEffects, arun, arun_patiently, in_daemon_thread,
 from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.outbox import outbox
-from memory.outbox.entry import Worker
 from memory.queue.schedule import ConversationContext
 from memory.queue.update_queue import MemoryUpdateQueue
 from memory.recall.vectors import QueryVector
 from memory.retention import clean, owners_to_clean
 from memory.turn import Closing, close_turn
+from memory.updates.lease import Worker
 from memory.worker.effects import ModelCalls, UpdateGate
-from memory.worker.locks import Locks
 from memory.worker.update import Drained
 from memory.worker.updater import MemoryUpdater
 
@@ -49,7 +47,6 @@ logger = logging.getLogger(__name__)
 
 _HOUR = 3_600.0
 _DAY = 24 * _HOUR
-_PATIENCE_SECONDS = 30.0  # a run that nobody repeats waits so long for a process that works on its user
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +106,7 @@ class MemoryService:
         )
         self.left = LeftTurns(self._write_down, self._config.drain_seconds)
         self._gate = UpdateGate()
-        self._worker, self._under_way = Worker.here(), set[str]()
-        self._locks = _locks_of(settings)
+        self._worker = Worker()
         self._stores: WeakSet[BaseStore] = WeakSet()
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
         self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
@@ -186,7 +182,7 @@ class MemoryService:
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
         """Apply what is pending for one owner."""
-        drained = await self._updater(store).adrain(owner, patience=_PATIENCE_SECONDS)
+        drained = await self._updater(store).adrain(owner)
         self._after(store, owner, drained)
         return drained
 
@@ -312,8 +308,6 @@ class MemoryService:
         for behind in (self.recalling.behind, self.vectors.behind):
             left = seconds - (time.monotonic() - began)
             behind.wait(max(0.0, min(left, self._config.read_timeout_seconds)) if waits else 0.0)
-        if self._locks:
-            in_daemon_thread(self._locks.close)  # a database that is away would hold the end up
         logger.info("memory updates %s", "are done" if done else "are left for the next start")
         return done
 
@@ -341,17 +335,7 @@ class MemoryService:
             worker=self._worker,
             counted=self.metrics.call,
             purse=self.purse,
-            locks=self._locks,
-            under_way=self._under_way,
         )
-
-
-def _locks_of(settings: Settings) -> Locks | None:
-    if not settings.database_uri or find_spec("psycopg") is None:
-        return None
-    from graphs.postgres_locks import PostgresLocks  # needs an extra
-
-    return PostgresLocks(settings.database_uri)
 
 
 def _is_recent(last: float | None, now: float, period: float) -> bool:

@@ -13,9 +13,10 @@ from memory.journal.journal import read_journal
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
 from memory.outbox import outbox
-from memory.outbox.entry import Entry, EntryKind, Worker
+from memory.outbox.entry import Entry, EntryKind
 from memory.outbox.outbox import Recorded
 from memory.outbox.transcript import ThreadView
+from memory.updates.lease import Worker
 from memory.worker.effects import UpdateGate
 from memory.worker.update import Drained
 from memory.worker.updater import MemoryUpdater
@@ -59,8 +60,7 @@ class MemoryBench:
             self.load,
             config=self.config,
             clock=self.clock,
-            worker=Worker("here", pid, f"process {pid}", ""),
-            is_alive=self.alive.__contains__,
+            worker=Worker("here", pid, self.alive.__contains__, set()),
             gate=UpdateGate(clock=self.gate_clock, sleep=self.gate_clock.advance, asleep=self._pass_time),
         )
 

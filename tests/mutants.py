@@ -53,13 +53,6 @@ class Mutant:
 
 MUTANTS = (
     Mutant(
-        "two processes update a user at the same time",
-        "graphs/postgres_locks.py",
-        "return bool(row and row[0])",
-        "return True",
-        ("tests/integration/test_user_locks.py",),
-    ),
-    Mutant(
         "an import that is given again is learned again",
         "memory/backfill/taking_in.py",
         "portions(whole, talk.known | lead | pasted, portion_messages)",
@@ -188,8 +181,8 @@ MUTANTS = (
     Mutant(
         "a restart begins a budget anew",
         "memory/worker/update.py",
-        "until = (yield from terms.purse.look(owner)) if waiting else None",
-        "until = None",
+        "    if waiting and until is None:",
+        "    if waiting:",
         (BUDGET,),
     ),
     Mutant(
@@ -524,7 +517,7 @@ MUTANTS = (
     Mutant(
         "no look at the epochs after the last write",
         "memory/worker/update.py",
-        "    if is_changed or (read.control.epoch, read.control.erased) != (epoch, erased):",
+        "    if not is_there or (read.control.epoch, read.control.erased) != (epoch, erased):",
         "    if False:",
         (matrix("learn-erase"),),
     ),
@@ -638,22 +631,43 @@ MUTANTS = (
     Mutant(
         "two workers ask a model for the same update",
         "memory/worker/update.py",
-        "if any(map(terms.is_held, batch)):",
+        "if not terms.may_take(lease):",
         "if False:",
         (UPDATES,),
     ),
     Mutant(
-        "leases of this process that are taken while they are worked under",
+        "a worker whose lease is another's writes all the same",
+        "memory/worker/update.py",
+        "    if lease.token != terms.token:\n        raise _LeaseLost\n    is_there",
+        "    is_there",
+        (UPDATES,),
+    ),
+    Mutant(
+        "a worker whose lease is another's counts a failure",
+        "memory/worker/update.py",
+        "    if lease.token != terms.token:\n        raise _LeaseLost\n    if len(batch) > 1",
+        "    if len(batch) > 1",
+        (UPDATES,),
+    ),
+    Mutant(
+        "what changes while a model is asked is asked about without end",
         "memory/outbox/entry.py",
-        " and is_under_way(lease.worker.update)",
-        " and False",
+        "or self.rereads > _REREADS_AT_ONCE)",
+        ")",
+        (UPDATES,),
+    ),
+    Mutant(
+        "leases of this process that are taken while they are worked under",
+        "memory/updates/lease.py",
+        "return self.token not in me.under_way if self.pid == me.pid",
+        "return True if self.pid == me.pid",
         ("tests/rules/test_lease.py",),
     ),
     Mutant(
         "an update waits for a worker that is dead",
-        "memory/outbox/entry.py",
-        "return is_alive(lease.worker.pid)",
-        "return True",
+        "memory/updates/lease.py",
+        "else not me.is_alive(self.pid)",
+        "else False",
         (PROCESSES,),
     ),
     Mutant(
@@ -840,9 +854,9 @@ MUTANTS = (
     ),
     Mutant(
         "a process takes what another one works on",
-        "memory/outbox/entry.py",
-        "return is_alive(lease.worker.pid)",
-        "return False",
+        "memory/updates/lease.py",
+        "else not me.is_alive(self.pid)",
+        "else True",
         (PROCESSES,),
     ),
     Mutant(

@@ -12,8 +12,6 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.sql import SQL, Literal
 from psycopg_pool import AsyncConnectionPool
 
-from graphs.postgres_locks import BEGIN_ALONE
-
 logger = logging.getLogger(__name__)
 
 Connection = AsyncConnection[DictRow]
@@ -46,6 +44,14 @@ _BEGIN_ALONE: Final = """
     SET LOCAL lock_timeout = '15s';
     SET LOCAL statement_timeout = '30s';
     SET LOCAL idle_in_transaction_session_timeout = '30s'"""
+# Nothing of the server's may end it, and a machine that is gone is noticed in a minute. One message: a server that ends
+# transactions which idle, however soon, has no moment for it in between.
+_BEGIN_MIGRATION: Final = """
+    BEGIN;
+    SELECT set_config(name, wanted, true) FROM (VALUES
+        ('statement_timeout', '10s'), ('idle_in_transaction_session_timeout', '0'), ('transaction_timeout', '0'),
+        ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3')
+    ) AS settings (name, wanted) WHERE current_setting(name, true) IS NOT NULL"""
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended({}, 0))"
 
 
@@ -156,7 +162,7 @@ async def _take_turn(connection: Connection) -> None:
     # Tried again and again: a statement that waits for the lock is one that `CREATE INDEX CONCURRENTLY` of the process
     # that has it would wait for. And who waits has no transaction: a pooler would keep a session for each.
     while True:
-        await connection.execute(BEGIN_ALONE)
+        await connection.execute(_BEGIN_MIGRATION)
         row = await (await connection.execute(_TRY)).fetchone()
         if row and row["taken"]:
             return

@@ -1,11 +1,8 @@
-"""One pending update: the value, its form as a store item, and who works on it."""
+"""One pending update: the value, and its form as a store item."""
 
-import os
-import socket
-from collections.abc import Callable, Container, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, Self
-from uuid import uuid4
 
 from memory.forms import read_as
 from memory.message import StoredMessage
@@ -13,95 +10,9 @@ from memory.namespaces import Owner
 from memory.outbox.state import EntryState
 from memory.text import digest
 
-# A claim of more seconds than this from now on was made under a clock that was ahead.
+# A provider that wants to be left alone for more seconds than this said so under a clock that was ahead.
 _LONGEST = 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """One update's worker: the process it runs in, and a token of its own.
-
-    Attributes:
-        host: Name of the machine.
-        pid: Process id on that machine.
-        process: Random token of the process, as a restarted container has the same host and pid.
-        update: Random token of this one update.
-    """
-
-    host: str
-    pid: int
-    process: str
-    update: str
-
-    @classmethod
-    def here(cls) -> Self:
-        """Return a worker for this process; `renewed()` gives one for each of its updates."""
-        return cls(socket.gethostname(), os.getpid(), uuid4().hex, uuid4().hex)
-
-    def renewed(self) -> "Worker":
-        """Return a worker of the same process for another update."""
-        return replace(self, update=uuid4().hex)
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """One worker's claim on an entry.
-
-    Attributes:
-        worker: Whose claim it is.
-        until: When it runs out, in seconds since the epoch.
-    """
-
-    worker: Worker
-    until: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that the store keeps: `{owner, until}`."""
-        return {"owner": asdict(self.worker), "until": self.until}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any] | None) -> Self | None:
-        """Return the lease of a stored JSON form, or `None` where there is none that can be read."""
-        try:
-            return cls(Worker(**value["owner"]), float(value["until"])) if value else None
-        except (KeyError, TypeError, ValueError):
-            return None
-
-
-def is_held(
-    lease: Lease | None,
-    now: float,
-    me: Worker,
-    is_alive: Callable[[int], bool],
-    is_under_way: Callable[[str], bool] = lambda _: True,
-) -> bool:
-    """Say whether somebody else's claim still stands.
-
-    Args:
-        lease: The claim on the entry, if any.
-        now: Seconds since the epoch.
-        me: Who asks; one's own claim never stands in one's way.
-        is_alive: Whether a process of this host exists.
-        is_under_way: Whether an update of this very process, by its token, still goes on.
-    """
-    if lease is None or lease.worker == me or not now < lease.until <= now + _LONGEST:
-        return False
-    if lease.worker.host != me.host:
-        return True
-    if lease.worker.pid == me.pid:
-        return lease.worker.process == me.process and is_under_way(lease.worker.update)
-    return is_alive(lease.worker.pid)
-
-
-def process_exists(pid: int) -> bool:
-    """Say whether a process of this host exists, also one that belongs to somebody else."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+_REREADS_AT_ONCE = 2
 
 
 EntryKind = Literal["turn", "cut"]
@@ -129,8 +40,8 @@ class Entry:
         attempts: How often it failed by a fault of its own, as far as anybody knows.
         waits: How often its model could not be asked.
         not_before: Until when its provider wants not to be asked, in seconds since the epoch.
-        lease: Who works on it.
-        state: `dead` needs a hand: it failed for good.
+        rereads: How often what it says had changed, or was erased, when its model had answered.
+        state: `dead` needs a hand: it failed for good. Of one that is read now the user's lease tells.
         error: Sort of the last failure, without any text of the conversation.
     """
 
@@ -148,7 +59,7 @@ class Entry:
     attempts: int = 0
     waits: int = 0
     not_before: float = 0.0
-    lease: Lease | None = None
+    rereads: int = 0
     state: EntryState = "pending"
     error: str = ""
 
@@ -180,12 +91,10 @@ class Entry:
         """
         if self.state == "dead" or 0 < self.not_before - now <= _LONGEST:
             return False
-        is_fresh = not (self.attempts or self.waits) or (self.waits > 0 and self.model in answering)
+        is_fresh = not (self.attempts or self.waits or self.rereads > _REREADS_AT_ONCE) or (
+            self.waits > 0 and self.model in answering
+        )
         return is_fresh or not 0 < self.due - now <= longest_delay
-
-    def released(self) -> Self:
-        """Return the entry as one that nobody works on."""
-        return replace(self, state="pending", lease=None)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form that the store keeps."""
@@ -197,7 +106,7 @@ class Entry:
             "due": self.due,
             "attempts": self.attempts,
             **({"waits": self.waits, "not_before": self.not_before} if self.waits else {}),
-            "lease": self.lease.to_json() if self.lease else None,
+            **({"rereads": self.rereads} if self.rereads else {}),
             "messages": [message.to_json() for message in self.messages],
             "speaker": self.speaker,
             "edited_away": list(self.edited_away),
@@ -215,7 +124,6 @@ class Entry:
             own = {
                 "thread_id": thread_id,
                 "owner": Owner(segment, agent_name),
-                "lease": Lease.from_json(value.get("lease")),
             }
             return read_as(cls, {**value, **own})
         except (KeyError, TypeError, OverflowError) as error:

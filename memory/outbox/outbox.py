@@ -193,7 +193,7 @@ def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[No
         kept = tuple(message for message in entry.messages if message.id not in message_ids)
         if kept != entry.messages:
             # An entry without them has another key.
-            shorter = replace(entry, messages=kept, lease=None)
+            shorter = replace(entry, messages=kept)
             is_new = any(not message.seen for message in kept)
             yield from remove([entry])
             yield from write([shorter] if is_new and shorter.key not in there else [])
@@ -202,9 +202,9 @@ def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[No
 
 def settle(owner: Owner) -> StoreEffects[list[Entry]]:
     """Bring the due marker in line with what is left, and return what that is, dead letters aside."""
-    left = [entry for entry in (yield from read_entries(owner)) if entry.state != "dead"]
-    yield [_marker(owner, left)]
-    return left
+    entries = yield from read_entries(owner)
+    yield [due_marker(owner, entries)]
+    return [entry for entry in entries if entry.state != "dead"]
 
 
 def settle_thread(owner: Owner, thread_id: str) -> StoreEffects[None]:
@@ -214,7 +214,9 @@ def settle_thread(owner: Owner, thread_id: str) -> StoreEffects[None]:
         yield [delete(thread_namespace(thread_id), owner.due_key)]
 
 
-def _marker(owner: Owner, left: Sequence[Entry]) -> Op:
+def due_marker(owner: Owner, entries: Iterable[Entry]) -> Op:
+    """Return the write of when an owner's entries are due, dead letters aside; without any, there is no marker."""
+    left = [entry for entry in entries if entry.state != "dead"]
     if not left:
         return delete(owner.due_namespace, owner.due_key)
     times = {"due": min(entry.due for entry in left), "since": min(entry.created for entry in left)}
@@ -261,7 +263,7 @@ def dead_letters(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffect
 def retry_dead(owner: Owner, now: float, keys: Sequence[str] | None = None) -> StoreEffects[int]:
     """Give dead letters another chance, all or those with the given keys, and return how many."""
     dead = yield from dead_letters(owner, keys)
-    yield from write(replace(entry, state="pending", attempts=0, due=now, lease=None, error="") for entry in dead)
+    yield from write(replace(entry, state="pending", attempts=0, due=now, error="") for entry in dead)
     yield from settle(owner)
     return len(dead)
 

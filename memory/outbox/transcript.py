@@ -199,16 +199,15 @@ def without_edits(entries: Iterable[Entry], view: ThreadView, until: float) -> l
     gone = edited_away(pending, view)
     changed = []
     for entry in (entry for entry in pending if entry.kind == "turn"):
-        # From an entry that is worked on, or was written after the view, nothing more is taken. A message that is back
-        # in the thread is given back in any case: then the entry is taken from its worker, to be read anew.
-        is_idle = entry.lease is None and entry.created <= until
+        # From an entry that was written after the view nothing more is taken. A message that is back in the thread is
+        # given back in any case.
         before = tuple(one.id for one in entry.messages if one.id in gone and one.id in entry.edited_away)
-        aside = tuple(one.id for one in entry.messages if one.id in gone) if is_idle else before
+        aside = tuple(one.id for one in entry.messages if one.id in gone) if entry.created <= until else before
         now = entry
         if aside != before and (entry.overlapped or _is_beside(entry, view)):
             now, aside = replace(entry, overlapped=True), before  # as later turns began when both had been said
         if aside != entry.edited_away:
-            now = replace(now, edited_away=aside, lease=None)
+            now = replace(now, edited_away=aside)
         if now != entry:
             changed.append(now)
     return changed

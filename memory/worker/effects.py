@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,7 @@ from memory.config import MemoryConfig
 from memory.effects import Batch, in_daemon_thread
 from memory.message import iso_time
 from memory.namespaces import Owner
-from memory.outbox.entry import Entry, Lease, Worker, is_held
+from memory.updates.lease import Lease, Worker
 
 T = TypeVar("T")
 
@@ -56,19 +56,17 @@ class Terms:
 
     Attributes:
         config: Limits and switches.
-        worker: Who it is.
+        worker: The process.
+        token: Of this update's lease, a random one.
         clock: Returns seconds since the epoch.
-        is_alive: Whether a process of this host exists.
-        is_under_way: Whether an update of this process, by its token, still goes on.
         purse: What is known of users' budgets.
         answering: The models that have answered this process since they failed the last time.
     """
 
     config: MemoryConfig
     worker: Worker
+    token: str
     clock: Callable[[], float]
-    is_alive: Callable[[int], bool]
-    is_under_way: Callable[[str], bool]
     purse: Purse
     answering: set[str]
 
@@ -76,17 +74,14 @@ class Terms:
         """Return the time as ISO 8601 in UTC."""
         return iso_time(self.clock())
 
-    def lease(self) -> Lease:
-        """Return this worker's claim from now on."""
-        return Lease(self.worker, self.clock() + self.config.lease_seconds)
+    def lease(self, keys: Iterable[str] = ()) -> Lease:
+        """Return this update's lease from now on, while a model is asked about the pending updates of these keys."""
+        until = self.clock() + self.config.lease_seconds
+        return Lease(self.token, until, self.worker.host, self.worker.pid, tuple(keys))
 
-    def is_held(self, entry: Entry) -> bool:
-        """Say whether somebody else's claim on the entry still stands."""
-        return is_held(entry.lease, self.clock(), self.worker, self.is_alive, self.is_under_way)
-
-    def holds(self, entry: Entry) -> bool:
-        """Say whether the entry is under this worker's lease."""
-        return entry.lease is not None and entry.lease.worker == self.worker
+    def may_take(self, lease: Lease) -> bool:
+        """Say whether the user may be taken from whoever has this lease."""
+        return lease.is_free(self.clock(), self.worker)
 
 
 class ModelCalls:

@@ -28,6 +28,7 @@ from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.screening.door import without_suspects
 from memory.text import one_line
+from memory.updates.lease import give_back, take
 from memory.worker.effects import AwaitStart, ModelCall, Terms, WorkerEffects
 
 logger = logging.getLogger(__name__)
@@ -204,7 +205,7 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     An erase while the model writes wins: nothing is written then, and the days are told anew the next time.
 
     Returns:
-        Whether something was due.
+        Whether something was due, and no other worker has the user.
 
     Raises:
         BudgetUsedUp: If something is due, and no call may begin for it today.
@@ -232,7 +233,13 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     if until is not None:
         logger.info("the roll-up of %s waits for tomorrow: the budget of the day is used up", owner.due_key)
         raise BudgetUsedUp(until)
-    sections = yield from _sections(owner, folds, texts, terms)
+    if folds and not (yield from take(owner, terms.lease(), terms.clock(), terms.worker)):
+        return False
+    try:
+        sections = yield from _sections(owner, folds, texts, terms)
+    except Exception:
+        yield from give_back(owner, terms.token)
+        raise
     written = yield from _write(owner, sections, folds, texts, replace(reached, looked=today), control, terms)
     if written is None:
         return False
@@ -258,9 +265,12 @@ def _write(
 ) -> StoreEffects[int | None]:
     """Write what the model made of the days, and how far it came; return how many lines went.
 
-    `None` if something was erased, or a person edited the profile, since what the model was shown was read.
+    `None` if something was erased, a person edited the profile, or another worker took the user, since what the model
+    was shown was read.
     """
     epoch, config = control.epoch, terms.config
+    if folds and not (yield from give_back(owner, terms.token)):
+        return None
     if (yield from _is_erased(owner, control, folds)) or texts_of((yield from read_profile(owner, epoch))) != texts:
         return None
     yield from write_profile(owner, sections, epoch=epoch, now=terms.now())

@@ -5,8 +5,8 @@ Killed before that commit, the model is asked again for one portion; after it, t
 
 import logging
 from collections import deque
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from functools import partial
 
@@ -29,6 +29,7 @@ from memory.outbox.entry import Entry
 from memory.outbox.receipts import UpdateReceipt, read_seen, receipt_put, seen_put, trim_receipts
 from memory.queue.schedule import asked_to_wait, is_retryable, may_blame_text, retry_delay, says_not_now
 from memory.text import digest
+from memory.updates.lease import Lease, read_lease
 from memory.worker.effects import AwaitStart, ModelCall, Terms, WorkerEffects
 from memory.worker.journaling import Journaling
 from memory.worker.reading import Reading, portions, read_together, remembered, together
@@ -36,6 +37,10 @@ from memory.worker.reading import Reading, portions, read_together, remembered, 
 logger = logging.getLogger(__name__)
 
 _WAITS_TOGETHER = 3
+
+
+class _LeaseLost(Exception):
+    """Another worker has the user: nothing is written, and no attempt counted."""
 
 
 class _Overtaken(Exception):
@@ -71,94 +76,132 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEff
     """
     if not terms.config.enabled:
         return Drained()
-    control, stored = yield from side_by_side(read_control(owner), outbox.read_entries(owner))
-    entries = [entry for entry in stored if thread_id in (None, entry.thread_id)]
-    cancelled = [entry for entry in entries if entry.epoch != control.epoch]
+    work = _Work()
+    try:
+        yield from _begin(owner, work, terms, thread_id)
+        while work.waiting:
+            batch = work.waiting.popleft()
+            try:
+                yield from _update(batch, work, terms)
+            except _LeaseLost:
+                raise
+            except BudgetUsedUp as used_up:
+                # No failure: what was read of the batch is applied, the rest of it waits as it is.
+                work.until = used_up.until
+                work.waiting.clear()
+            except Exception as error:  # a model or a store may fail in any way; the entries stay, and say so
+                yield from _after_failure(owner, batch, error, work, terms)
+        left = work.left if work.is_over else (yield from _end(owner, terms))
+    except _LeaseLost:
+        logger.info("another worker has %s", owner.due_key)
+        return replace(work.drained([]), due=terms.clock() + terms.config.retry_base_seconds)
+    return work.drained([entry for entry in left if thread_id in (None, entry.thread_id)])
+
+
+@dataclass(slots=True)
+class _Work:
+    """One drain under way: what waits in it, and what it came to."""
+
+    waiting: deque[tuple[Entry, ...]] = field(default_factory=deque)
+    receipts: list[UpdateReceipt] = field(default_factory=list)
+    cancelled: int = 0
+    failed: int = 0
+    until: float | None = None
+    left: list[Entry] = field(default_factory=list)
+    is_over: bool = False
+
+    def drained(self, left: Sequence[Entry]) -> Drained:
+        """Return what the drain came to, with what is left of it."""
+        due = min((entry.due for entry in left), default=None)
+        if self.until is not None and due is not None:
+            logger.warning("updates of %s wait for tomorrow: the budget of the day is used up", left[0].owner.due_key)
+            due = max(due, self.until)
+        waits = frozenset((entry.model, entry.thread_id) for entry in left if entry.waits)
+        return Drained(tuple(self.receipts), self.cancelled, self.failed, due, waits)
+
+    def next_keys(self) -> list[str]:
+        """Return the keys of what is read next."""
+        return [entry.key for entry in self.waiting[0]] if self.waiting else []
+
+
+@transaction
+def _begin(owner: Owner, work: _Work, terms: Terms, thread_id: str | None) -> StoreEffects[None]:
+    """Take the user, if anything is to be read, and delete what an erase has cancelled."""
+    control, lease, stored, until = yield from side_by_side(
+        read_control(owner), read_lease(owner), outbox.read_entries(owner), terms.purse.look(owner)
+    )
+    cancelled = [entry for entry in stored if thread_id in (None, entry.thread_id) and entry.epoch != control.epoch]
+    left = [entry for entry in stored if entry not in cancelled]
     now, longest, answering = terms.clock(), terms.config.retry_max_seconds, terms.answering
-    ready = [one for one in entries if one.epoch == control.epoch and one.is_ready(now, longest, answering)]
+    ready = [one for one in left if thread_id in (None, one.thread_id) and one.is_ready(now, longest, answering)]
     # One of those that wait may be what its model's server does not survive.
     alone: list[tuple[Entry, ...]] = [(entry,) for entry in ready if entry.waits >= _WAITS_TOGETHER]
     ready = [entry for entry in ready if entry.waits < _WAITS_TOGETHER]
     waiting = deque(together(ready, terms.config.portion_messages) + alone)
-    until = (yield from terms.purse.look(owner)) if waiting else None
-    receipts: list[UpdateReceipt] = []
-    failed = 0
-    while waiting and until is None:
-        batch = waiting.popleft()
-        if any(map(terms.is_held, batch)):
-            continue
-        try:
-            yield from _update(batch, terms, receipts)
-        except BudgetUsedUp as used_up:
-            # No failure: what was read of the batch is applied, the rest of it waits as it is.
-            until = used_up.until
-            yield from _release(owner, batch, terms)
-        except _Overtaken:
-            logger.info("what was read of %d updates is read anew: it has changed", len(batch))
-            yield from _release(owner, batch, terms)
-        except Exception as error:  # a model or a store may fail in any way; the entries stay, and say so
-            parted, noted = yield from _after_failure(owner, batch, error, terms)
-            waiting.extend((entry,) for entry in parted)
-            failed += noted
-    left = yield from _settle(owner, cancelled)
-    due = min((entry.due for entry in left if thread_id in (None, entry.thread_id)), default=None)
-    if until is not None and due is not None:
-        logger.warning("updates of %s wait for tomorrow: the budget of the day is used up", owner.due_key)
-        due = max(due, until)
-    waits = frozenset((entry.model, entry.thread_id) for entry in left if entry.waits)
-    return Drained(tuple(receipts), len(cancelled), failed, due, waits)
-
-
-@transaction
-def _settle(owner: Owner, cancelled: Sequence[Entry]) -> StoreEffects[list[Entry]]:
-    """Delete entries that an erase has cancelled, bring the due marker in line, and return what is left."""
+    if waiting and until is None:
+        if not terms.may_take(lease):
+            raise _LeaseLost
+        work.waiting = waiting
+        yield [terms.lease(work.next_keys()).write(owner)]
+    else:
+        work.until, work.left, work.is_over = until if waiting else None, _pending(left), True
     yield from outbox.remove(cancelled)
-    return (yield from outbox.settle(owner))
+    yield [outbox.due_marker(owner, left)]
+    work.cancelled = len(cancelled)
 
 
 @transaction
-def _release(owner: Owner, batch: Sequence[Entry], terms: Terms) -> StoreEffects[None]:
-    """Write the entries of a batch that nobody else has taken over as ones that nobody works on."""
-    entries = yield from outbox.read_entries(owner, [entry.key for entry in batch])
-    yield from outbox.write(entry.released() for entry in entries if terms.holds(entry))
+def _end(owner: Owner, terms: Terms) -> StoreEffects[list[Entry]]:
+    """Give the user back, bring the due marker in line, and return what is left."""
+    left, lease = yield from side_by_side(outbox.read_entries(owner), read_lease(owner))
+    if lease.token == terms.token:
+        yield [Lease().write(owner), outbox.due_marker(owner, left)]
+    return _pending(left)
+
+
+def _pending(entries: Iterable[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry.state != "dead"]
 
 
 @transaction
 def _after_failure(
-    owner: Owner, batch: Sequence[Entry], error: Exception, terms: Terms
-) -> StoreEffects[tuple[Sequence[Entry], int]]:
-    """Release a batch that failed for good, so that each entry is tried alone; of any other, note the failure.
-
-    Returns:
-        The entries to try alone, and in how many the failure was noted.
-    """
-    is_wait, now = says_not_now(error), terms.clock()
+    owner: Owner, batch: Sequence[Entry], error: Exception, work: _Work, terms: Terms
+) -> StoreEffects[None]:
+    """Note the failure in the entries of a batch; of one that failed for good, each entry is tried alone first."""
+    is_overtaken, is_wait, now = isinstance(error, _Overtaken), says_not_now(error), terms.clock()
     pause = asked_to_wait(error, now) if is_wait else 0.0
-    terms.answering.discard(batch[0].model)
+    if not is_overtaken:
+        terms.answering.discard(batch[0].model)
 
     def is_final(entry: Entry) -> bool:
-        return not is_wait and (entry.attempts + 1 >= terms.config.max_attempts or not is_retryable(error))
+        return not (is_wait or is_overtaken) and (
+            entry.attempts + 1 >= terms.config.max_attempts or not is_retryable(error)
+        )
 
-    entries = yield from outbox.read_entries(owner, [entry.key for entry in batch])
-    # What another worker took over meanwhile is that worker's to judge.
-    mine = [entry for entry in entries if entry.lease is None or terms.holds(entry)]
+    entries, lease = yield from side_by_side(
+        outbox.read_entries(owner, [entry.key for entry in batch]), read_lease(owner)
+    )
+    if lease.token != terms.token:
+        raise _LeaseLost
     if len(batch) > 1 and may_blame_text(error) and any(map(is_final, batch)):
         # One message may be to blame for all.
-        alone = [entry.released() for entry in mine]
-        yield from outbox.write(alone)
-        return alone, 0
+        work.waiting.extend((entry,) for entry in entries)
+        yield [terms.lease(work.next_keys()).write(owner)]
+        return
+    yield [terms.lease(work.next_keys()).write(owner)]
     failed = [
-        replace(
+        replace(entry, rereads=entry.rereads + 1, due=now + retry_delay(entry.rereads + 1, terms.config))
+        if is_overtaken
+        else replace(
             entry,
             state="dead" if is_final(entry) else "pending",
             attempts=entry.attempts + (not is_wait),
             waits=entry.waits + is_wait,
             due=now + max(pause, retry_delay((entry.waits if is_wait else entry.attempts) + 1, terms.config)),
             not_before=now + pause if pause else 0.0,
-            lease=None,
             error=type(error).__name__,
         )
-        for entry in mine
+        for entry in entries
     ]
     # Nobody would write the lines of these, or not for long.
     if unread := [entry for entry in failed if entry.state == "dead" or (is_wait and entry.waits == 1)]:
@@ -167,9 +210,11 @@ def _after_failure(
             yield from _write_lines(read.journaling(unread[-1], terms))
     yield from outbox.write(failed)
     for entry in failed:
-        tries = ("wait", entry.waits) if is_wait else ("attempt", entry.attempts)
-        logger.warning("update %.12s failed with %s, %s %d, now %s", entry.key, entry.error, *tries, entry.state)
-    return (), len(failed)
+        logger.warning(
+            "update %.12s failed with %s, attempts %d, waits %d, read anew %d, now %s",
+            *(entry.key, type(error).__name__, entry.attempts, entry.waits, entry.rereads, entry.state),
+        )
+    work.failed += 0 if is_overtaken else len(failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,45 +256,27 @@ def _read(entries: Sequence[Entry]) -> StoreEffects[_Read]:
     return _Read(control, reading, flushed, held, forgotten)
 
 
-def _update(batch: Sequence[Entry], terms: Terms, receipts: list[UpdateReceipt]) -> WorkerEffects[None]:
+def _update(batch: Sequence[Entry], work: _Work, terms: Terms) -> WorkerEffects[None]:
     """Carry entries of one thread into the tiers, portion by portion, each with a receipt."""
     yield AwaitStart()
     owner = batch[0].owner
-    if (found := (yield from _claim(owner, batch, terms))) is None:
-        return
-    claimed, read, snapshot = found
+    there, read, snapshot = yield from side_by_side(
+        outbox.read_entries(owner, [entry.key for entry in batch]), _read(batch), read_snapshot(owner)
+    )
+    if there != outbox.oldest_first(batch) or batch[-1].epoch != read.control.epoch:
+        return  # they changed since this drain began: the next one reads them
     cut = portions(read.reading.talk, terms.config.portion_messages) or [()]
     # A worker that dies between two portions takes the marks of the first along: what it read waits for a yes then.
     harmless = frozenset[str]()
     for number, portion in enumerate(cut, 1):
         if number > 1:  # it may be about what the portion before has taught
             snapshot = yield from read_snapshot(owner)
-        extraction = yield from _extraction(claimed[-1], portion, snapshot, read.control.zone, terms)
+        extraction = yield from _extraction(batch[-1], portion, snapshot, read.control.zone, terms)
         harmless |= extraction.harmless
         extraction = replace(extraction, harmless=harmless)
         later = frozenset(message.id for part in cut[number:] for message in part)
-        receipts.append((yield from _apply(owner, claimed, portion, later, extraction, read.control.erased, terms)))
-
-
-@transaction
-def _claim(
-    owner: Owner, batch: Sequence[Entry], terms: Terms
-) -> StoreEffects[tuple[tuple[Entry, ...], _Read, MemorySnapshot] | None]:
-    """Put this worker's lease on the entries, and read what an update of them needs; `None` if there is none to make.
-
-    Somebody else was faster then, or changed them meanwhile.
-    """
-    there, read, snapshot = yield from side_by_side(
-        outbox.read_entries(owner, [entry.key for entry in batch]), _read(batch), read_snapshot(owner)
-    )
-    if there != outbox.oldest_first(batch):
-        return None
-    if batch[-1].epoch != read.control.epoch:
-        yield from outbox.remove(batch)
-        return None
-    claimed = tuple(replace(entry, state="running", lease=terms.lease()) for entry in batch)
-    yield from outbox.write(claimed)
-    return claimed, read, snapshot
+        erased = read.control.erased
+        work.receipts.append((yield from _apply(owner, batch, portion, later, extraction, erased, work, terms)))
 
 
 def _extraction(
@@ -289,9 +316,10 @@ def _apply(
     later: frozenset[str],
     extraction: Extraction,
     erased: int,
+    work: _Work,
     terms: Terms,
 ) -> StoreEffects[UpdateReceipt]:
-    """Write what a portion taught, its lines and its receipt, and take it off the entries.
+    """Write what a portion taught, its lines and its receipt, and delete the entries; the last gives the user back.
 
     Args:
         owner: Whose memory.
@@ -300,24 +328,29 @@ def _apply(
         later: Ids of messages that it is asked about later: only after the last portion the entries are done.
         extraction: What it found, and what it marked in all portions so far.
         erased: How often facts were erased before it was asked.
+        work: The drain.
         terms: Limits, worker and clock.
 
     Raises:
+        _LeaseLost: If another worker has the user now.
         _Overtaken: If the entries are others now, or something was erased that the model was shown.
     """
     last = claimed[-1]
     thread_id, epoch = last.thread_id, last.epoch
-    there, read, outcome, _ = yield from side_by_side(
-        outbox.read_entries(owner, [entry.key for entry in claimed]),
+    is_done = not later
+    is_last = is_done and not work.waiting
+    there, lease, read, outcome, _ = yield from side_by_side(
+        outbox.read_entries(owner, None if is_last else [entry.key for entry in claimed]),
+        read_lease(owner),
         _read(claimed),
         change_facts(owner, extraction, thread_id=thread_id, epoch=epoch, now=terms.now(), config=terms.config),
         trim_receipts(owner, 1),
     )
-    mine = {entry.contents for entry in there if terms.holds(entry)}
-    is_changed = any(entry.contents not in mine for entry in claimed)
-    if is_changed or (read.control.epoch, read.control.erased) != (epoch, erased):
+    if lease.token != terms.token:
+        raise _LeaseLost
+    is_there = {entry.contents for entry in there}.issuperset(entry.contents for entry in claimed)
+    if not is_there or (read.control.epoch, read.control.erased) != (epoch, erased):
         raise _Overtaken
-    is_done = not later
     journaling = read.journaling(last, terms, extraction.harmless) if is_done else None
     messages = [message for message in read.reading.all if message.id not in later]
     receipt = UpdateReceipt(
@@ -340,8 +373,12 @@ def _apply(
     if journaling:
         yield from _write_lines(journaling)
         yield from outbox.remove(claimed)
+    if is_last:
+        left = [entry for entry in there if entry not in claimed]
+        work.left, work.is_over = _pending(left), True
+        yield [Lease().write(owner), outbox.due_marker(owner, left)]
     else:
-        yield from outbox.write(replace(entry, lease=terms.lease()) for entry in claimed)
+        yield [terms.lease(work.next_keys() if is_done else (entry.key for entry in claimed)).write(owner)]
     return receipt
 
 

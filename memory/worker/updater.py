@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
@@ -17,12 +18,12 @@ from memory.effects import aperform, awithin, awrite, perform, run, tolerated, w
 from memory.message import iso_time, messages_of
 from memory.namespaces import Owner
 from memory.outbox import outbox
-from memory.outbox.entry import Entry, EntryKind, Worker, process_exists
+from memory.outbox.entry import Entry, EntryKind
 from memory.outbox.transcript import ThreadView
 from memory.queue.schedule import ConversationContext, Message
 from memory.tracing import SpanName, span
+from memory.updates.lease import Worker
 from memory.worker.effects import AwaitStart, ModelCall, ModelCalls, Terms, UpdateGate, WorkerEffects
-from memory.worker.locks import Locks, aheld, held
 from memory.worker.rollup import roll_up
 from memory.worker.update import Drained, drain
 
@@ -43,13 +44,9 @@ class MemoryUpdater:
         clock: Returns seconds since the epoch.
         calls: The places for model calls of this process.
         gate: What the updates of this process pass before they start; workers of one process share it.
-        worker: This process, as leases name it.
-        is_alive: Whether a process of this host exists.
+        worker: This process, as leases name it; workers of one process share it.
         counted: Is entered around each model call, with its purpose.
         purse: What is known of users' budgets; workers of one process share it.
-        locks: Promises that one process at a time works on a user; `None` leaves that to leases.
-        under_way: The updates of this process that go on, by their tokens; workers of one process share it, and
-            `None` takes all of a shared `worker` for such.
     """
 
     def __init__(
@@ -62,11 +59,8 @@ class MemoryUpdater:
         calls: ModelCalls | None = None,
         gate: UpdateGate | None = None,
         worker: Worker | None = None,
-        is_alive: Callable[[int], bool] = process_exists,
         counted: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext(),
         purse: Purse | None = None,
-        locks: Locks | None = None,
-        under_way: set[str] | None = None,
     ) -> None:
         self._store = store
         self._load_model = load_model
@@ -74,20 +68,14 @@ class MemoryUpdater:
         self._clock = clock
         self._calls = calls or ModelCalls()
         self._gate = gate or UpdateGate()
-        self._under_way = set() if under_way is None and worker is None else under_way
-        self._worker = worker or Worker.here()
-        self._is_alive = is_alive
+        self._worker = worker or Worker()
         self._counted = counted
-        self._locks = locks
-        self._purse = purse or Purse(DailyBudget.of(config), clock, self._worker.process)
+        self._purse = purse or Purse(DailyBudget.of(config), clock, uuid4().hex)
 
     def drain(self, owner: Owner, thread_id: str | None = None) -> Drained:
         """Apply what is pending for an owner, or only for one thread. Blocks: for a thread, not for an event loop."""
-        with held(self._locks, owner) as is_ours:
-            if not is_ours:
-                return self._elsewhere()
-            with self._noted() as terms:
-                return self._perform(drain(owner, terms, thread_id))
+        with self._terms() as terms:
+            return self._perform(drain(owner, terms, thread_id))
 
     def process(self, context: ConversationContext) -> float | None:
         """Write down what a context holds, then apply it; in a program of one's own, the queue is given this.
@@ -116,23 +104,10 @@ class MemoryUpdater:
             view = ThreadView({message.id for message in stored}, is_complete=False) if is_thread else None
             run(self._store, outbox.record(draft, view))
 
-    async def adrain(self, owner: Owner, thread_id: str | None = None, *, patience: float = 0.0) -> Drained:
-        """Apply what is pending for an owner, or only for one thread.
-
-        Args:
-            owner: Whose memory it is.
-            thread_id: Only this conversation; `None` means all.
-            patience: So many seconds it waits while another process works on the user.
-        """
-        async with aheld(self._locks, owner, patience) as is_ours:
-            if not is_ours:
-                return self._elsewhere()
-            with self._noted() as terms:
-                return await self._aperform(drain(owner, terms, thread_id))
-
-    def _elsewhere(self) -> Drained:
-        """Return what a drain comes to while another process works on the user: nothing, and it is tried again."""
-        return Drained(due=self._clock() + self._config.retry_base_seconds)
+    async def adrain(self, owner: Owner, thread_id: str | None = None) -> Drained:
+        """Apply what is pending for an owner, or only for one thread."""
+        with self._terms() as terms:
+            return await self._aperform(drain(owner, terms, thread_id))
 
     async def asweep(self, owners: Sequence[Owner]) -> list[Drained]:
         """Drain several owners side by side; one whose store or model fails does not stop the others."""
@@ -143,8 +118,8 @@ class MemoryUpdater:
 
         async def roll_up_one(owner: Owner) -> bool:
             try:
-                async with aheld(self._locks, owner) as is_ours:  # who has the user now is told of it in an hour again
-                    return is_ours and await self._aperform(roll_up(owner, self._terms()))
+                with self._terms() as terms:
+                    return await self._aperform(roll_up(owner, terms))
             except BudgetUsedUp:  # no failure: it is due again tomorrow
                 return False
 
@@ -162,27 +137,14 @@ class MemoryUpdater:
         return list(await asyncio.gather(*map(guarded, owners)))
 
     @contextmanager
-    def _noted(self) -> Iterator[Terms]:
-        """Note that an update goes on: one that broke off, with a store that is away, could not release its entries."""
-        terms = self._terms()
-        under_way = set() if self._under_way is None else self._under_way
-        under_way.add(terms.worker.update)
+    def _terms(self) -> Iterator[Terms]:
+        """Yield what a piece of work is told; while it goes on, its lease is nobody else's of this process."""
+        terms = Terms(self._config, self._worker, uuid4().hex, self._clock, self._purse, self._calls.answering)
+        self._worker.under_way.add(terms.token)
         try:
             yield terms
         finally:
-            under_way.discard(terms.worker.update)
-
-    def _terms(self) -> Terms:
-        is_under_way = (lambda _: True) if self._under_way is None else self._under_way.__contains__
-        return Terms(
-            self._config,
-            self._worker.renewed(),
-            self._clock,
-            self._is_alive,
-            is_under_way,
-            self._purse,
-            self._calls.answering,
-        )
+            self._worker.under_way.discard(terms.token)
 
     def _perform(self, effects: WorkerEffects[T]) -> T:
         seconds = self._config.store_timeout_seconds

@@ -2,14 +2,12 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pytest
 from langgraph.store.base import GetOp, PutOp
 
-from tests.e2e.waiting import eventually
 from tests.pooler import SESSIONS, running_pooler
 from tests.postgres import Postgres
 from tests.saver_graphs import echo_graph, say, texts
@@ -73,17 +71,3 @@ async def test_no_limit_of_ours_is_left_in_a_session_that_another_program_gets(d
         await turns(database.pooled, "T")
     limits = {database.says(database.pooled, "SELECT current_setting('statement_timeout')") for _ in range(SESSIONS)}
     assert limits == {"0"}
-
-
-def test_one_process_at_a_time_has_a_user_and_leaves_no_lock_behind(database: Pooled) -> None:
-    from graphs.postgres_locks import PostgresLocks
-
-    for _ in range(AT_ONCE):  # one after another gets a session that others had
-        with closing(PostgresLocks(database.pooled)) as one, closing(PostgresLocks(database.pooled)) as other:
-            eventually(lambda: one.take("ada"))  # a session ends a little after the connection that had it
-            assert not other.take("ada")
-            database.says(database.pooled, "SELECT 1")  # by somebody else
-            assert other.take("bob")
-            one.give_back("ada")
-            assert other.take("ada")
-    eventually(lambda: database.says(database.direct, LOCKS) == 0)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import signal
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -98,6 +99,76 @@ def test_the_claim_of_a_killed_process_is_void_at_once(tmp_path: Path) -> None:
 
     assert os.waitpid(elsewhere(tmp_path, die), 0)[1] == signal.SIGKILL
     assert asyncio.run(on_file(tmp_path, learn)) == (1, ["Likes figs"], 0)
+
+
+async def test_a_worker_that_wakes_after_another_took_over_writes_nothing_and_counts_no_failure() -> None:
+    store, clock = InMemoryStore(), Clock()
+    late, other = process(store, clock), process(store, clock)
+
+    def respond(messages: list[BaseMessage]) -> str:
+        if not other.memory.prompts:  # it was stopped for longer than its lease
+            clock.advance(CONFIG.lease_seconds)
+            asyncio.run(other.learn())
+            raise OSError("no answer")
+        return remember(messages)
+
+    late.memory.respond = respond
+    await say(late)
+    await late.learn()
+    assert [len(each.memory.prompts) for each in (late, other)] == [1, 1]
+    assert await known(late) == ["Likes figs"]
+    assert await pending(late) == []
+    assert len((await late.ask("GET", "/receipts"))[1]["receipts"]) == 1
+
+
+async def test_what_another_took_over_and_did_not_end_is_left_to_it() -> None:
+    store, clock = InMemoryStore(), Clock()
+    late, other = process(store, clock), process(store, clock)
+    begun, may_answer = threading.Event(), threading.Event()
+    taking = threading.Thread(target=lambda: asyncio.run(other.learn()))
+
+    def slow(messages: list[BaseMessage]) -> str:
+        begun.set()
+        assert may_answer.wait(60)
+        return remember(messages)
+
+    def respond(messages: list[BaseMessage]) -> str:
+        clock.advance(CONFIG.lease_seconds)
+        taking.start()
+        assert begun.wait(60)
+        return remember(messages)
+
+    late.memory.respond, other.memory.respond = respond, slow
+    await say(late)
+    await late.learn()
+    assert await known(late) == []
+    (one,) = await pending(late)
+    assert (one["state"], one["attempts"]) == ("running", 0)
+    may_answer.set()
+    await asyncio.to_thread(taking.join)
+    assert await known(late) == ["Likes figs"]
+
+
+async def test_what_changes_whenever_a_model_has_answered_is_read_ever_more_rarely() -> None:
+    house = process()
+
+    def respond(messages: list[BaseMessage]) -> str:
+        fact = house.facts.create("Likes wine", "preference", 0.9)
+        asyncio.run(house.ask("POST", "/erase/fact", {"fact_id": fact.id}))
+        return remember(messages)
+
+    house.memory.respond = respond
+    await say(house)
+    for _ in range(20):
+        await house.learn()
+    assert len(house.memory.prompts) == 3
+    house.clock.advance(CONFIG.retry_max_seconds)
+    await house.learn()
+    assert len(house.memory.prompts) == 4
+    house.memory.respond = remember
+    house.clock.advance(CONFIG.retry_max_seconds)
+    await house.learn()
+    assert (await known(house), await pending(house)) == (["Likes figs"], [])
 
 
 async def ends_of_a_killed_turn() -> list[tuple[bool, list[str], int]]:

@@ -24,8 +24,10 @@ MAY_KNOW = {
     "journal": {"journal", "screening"},
     "outbox": {"outbox", "facts"},
     "queue": {"queue"},
+    "updates": {"updates"},
     "worker": {
         "worker",
+        "updates",
         "queue",
         "outbox",
         "extraction",

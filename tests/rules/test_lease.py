@@ -1,30 +1,27 @@
-"""Whose claim on a pending update stands in another worker's way."""
-
-from dataclasses import replace
+"""Whose lease on a user stands in another worker's way."""
 
 import pytest
 
-from memory.outbox.entry import Lease, Worker, is_held
+from memory.updates.lease import Lease, Worker
 
-ME, OTHER, ELSEWHERE = Worker("here", 10, "me", "1"), Worker("here", 11, "other", "1"), Worker("there", 10, "me", "1")
 NOW, YEAR = 1_000.0, 365 * 86_400.0
 
 
 @pytest.mark.parametrize(
-    ("worker", "until", "alive", "under_way", "held"),
+    ("host", "pid", "until", "alive", "under_way", "free"),
     [
-        (ME, NOW + 1, True, "1", False),
-        (replace(ME, update="2"), NOW + 1, True, "2", True),
-        (replace(ME, update="2"), NOW + 1, True, "3", False),
-        (replace(ME, process="an earlier me", update="2"), NOW + 1, True, "2", False),
-        (OTHER, NOW + 1, True, "", True),
-        (OTHER, NOW + 1, False, "", False),
-        (ELSEWHERE, NOW + 1, False, "", True),
-        (ELSEWHERE, NOW, True, "", False),
-        (ELSEWHERE, NOW + 2 * YEAR, True, "", False),
+        ("here", 10, NOW + 1, True, "token", False),
+        ("here", 10, NOW + 1, True, "another", True),
+        ("here", 10, NOW, True, "token", True),
+        ("here", 11, NOW + 1, True, "", False),
+        ("here", 11, NOW + 1, False, "", True),
+        ("there", 10, NOW + 1, False, "", False),
+        ("there", 10, NOW, True, "", True),
+        ("there", 10, NOW + 2 * YEAR, True, "", True),
     ],
 )
 def test_a_lease_stands_while_its_worker_may_live(
-    worker: Worker, until: float, alive: bool, under_way: str, held: bool
+    host: str, pid: int, until: float, alive: bool, under_way: str, free: bool
 ) -> None:
-    assert is_held(Lease(worker, until), NOW, ME, lambda _: alive, under_way.__contains__) is held
+    me = Worker("here", 10, lambda _: alive, {under_way})
+    assert Lease("token", until, host, pid).is_free(NOW, me) is free

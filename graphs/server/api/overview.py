@@ -79,7 +79,7 @@ async def overview(call: AgentCall) -> Overview:
         facts=len(await facts.alist("active")),
         quarantined=len(await facts.alist("quarantined")),
         waiting=len(await facts.alist("waiting")),
-        pending=states["pending"] + states["running"],
+        pending=states["pending"],
         dead=states["dead"],
         budget=await _budget(call),
     )

@@ -1,6 +1,7 @@
 """Updates that are pending or failed for good, and the receipts of those that were done."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Query
@@ -10,11 +11,13 @@ from starlette.requests import Request
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import NO_CONTENT, AgentCall, AgentQuery, Call, Empty, MemoryRouter, call_of, refusals
 from memory.control import read_epoch
+from memory.effects import side_by_side
 from memory.facts.fact import timestamp
 from memory.outbox.entry import Entry, EntryKind
 from memory.outbox.outbox import discard_dead, read_entries, retry_dead
 from memory.outbox.receipts import read_receipts
 from memory.outbox.state import EntryState
+from memory.updates.lease import read_lease
 
 router = MemoryRouter()
 
@@ -118,9 +121,13 @@ async def list_receipts(request: Request, asked: Annotated[ReceiptFilter, Query(
 
 async def entries_of(call: Call) -> Sequence[Entry]:
     """Read what is pending or dead of a call's owner, oldest first."""
-    epoch = await call.run(read_epoch(call.owner))
+    owner, now = call.owner, call.service.clock()
+    epoch, lease, entries = await call.run(side_by_side(read_epoch(owner), read_lease(owner), read_entries(owner)))
+    running = lease.keys if lease.stands(now) else ()
     # What carries another epoch was erased in between.
-    return [entry for entry in await call.run(read_entries(call.owner)) if entry.epoch == epoch]
+    return [
+        replace(entry, state="running") if entry.key in running else entry for entry in entries if entry.epoch == epoch
+    ]
 
 
 async def _check_dead(call: Call, key: str) -> None:

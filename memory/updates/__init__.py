@@ -1,0 +1,1 @@
+"""Pending updates: who may carry them out, and what becomes of them."""

@@ -1,0 +1,125 @@
+"""Who updates a user: one row of the user's, so that one process at a time asks a model about what they said.
+
+A worker takes the lease in a transaction, under a token that nobody had before. What applies a model's answer compares
+the token in its own transaction: where it is another one, a later worker has taken over, and nothing is written. So a
+lease that ends too early costs a second model call, and no more.
+"""
+
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from langgraph.store.base import GetOp, Item, PutOp
+
+from memory.door import transaction
+from memory.effects import StoreEffects, put
+from memory.forms import plain, read_as
+from memory.namespaces import Owner
+
+_KEY: Final = "lease"
+# A lease of more seconds than this from now on was taken under a clock that was ahead.
+_LONGEST: Final = 86_400.0
+_UNDER_WAY: Final[set[str]] = set()
+
+
+def process_exists(pid: int) -> bool:
+    """Say whether a process of this host exists, also one that belongs to somebody else."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """The process that updates run in.
+
+    Attributes:
+        host: Name of the machine.
+        pid: Process id on that machine.
+        is_alive: Whether a process of this host exists.
+        under_way: The tokens of the updates that go on, by default of all workers of this process: one that broke off,
+            with a store that is away, could not give its lease back.
+    """
+
+    host: str = field(default_factory=socket.gethostname)
+    pid: int = field(default_factory=os.getpid)
+    is_alive: Callable[[int], bool] = process_exists
+    under_way: set[str] = field(default_factory=lambda: _UNDER_WAY)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """One worker's claim on a user, of all agents.
+
+    Attributes:
+        token: Random, of this one claim; empty if nobody has any.
+        until: When it runs out, in seconds since the epoch.
+        host: Of the worker.
+        pid: Of the worker.
+        keys: Of the pending updates that a model is asked about.
+    """
+
+    token: str = ""
+    until: float = 0.0
+    host: str = ""
+    pid: int = 0
+    keys: tuple[str, ...] = ()
+
+    @classmethod
+    def in_item(cls, item: Item | None) -> Self:
+        """Return the lease that a control item (`lease_get`) holds; what cannot be read is nobody's."""
+        with suppress(ValueError):
+            return read_as(cls, item.value if item else {})
+        return cls()
+
+    def stands(self, now: float) -> bool:
+        """Say whether it has not run out at a time, in seconds since the epoch."""
+        return now < self.until <= now + _LONGEST
+
+    def is_free(self, now: float, me: Worker) -> bool:
+        """Say whether a worker may take the user: nobody has the lease, or whoever has it is known to be gone."""
+        if not self.stands(now):
+            return True
+        if self.host != me.host:
+            return False
+        # A container that was started again has the same host, and the same number.
+        return self.token not in me.under_way if self.pid == me.pid else not me.is_alive(self.pid)
+
+    def write(self, owner: Owner) -> PutOp:
+        """Return the write of the lease."""
+        return put(owner.control, _KEY, plain(self))
+
+
+def lease_get(owner: Owner) -> GetOp:
+    """Return the read of the item that holds the user's lease (`Lease.in_item`)."""
+    return GetOp(owner.control, _KEY, refresh_ttl=False)
+
+
+def read_lease(owner: Owner) -> StoreEffects[Lease]:
+    """Read who updates the user."""
+    return Lease.in_item((yield [lease_get(owner)])[0])
+
+
+@transaction
+def take(owner: Owner, wanted: Lease, now: float, me: Worker) -> StoreEffects[bool]:
+    """Take the user, unless another worker has them, and say whether that was done."""
+    if not (yield from read_lease(owner)).is_free(now, me):
+        return False
+    yield [wanted.write(owner)]
+    return True
+
+
+@transaction
+def give_back(owner: Owner, token: str) -> StoreEffects[bool]:
+    """Give the user back, and say whether they were under this token; nothing is written if not."""
+    is_mine = (yield from read_lease(owner)).token == token
+    if is_mine:
+        yield [Lease().write(owner)]
+    return is_mine
