@@ -2,7 +2,7 @@
 
     python -m benchmarks.path
 
-A turn goes through the compiled chat graph, its update through the memory graph, and the next turn of a new thread
+A turn goes through the compiled chat graph, its update through the service, and the next turn of a new thread
 shows the fact that was learned. Every function of `graphs` and `memory` that runs meanwhile is counted once, with the
 file it stands in; a store in between counts its batches. The CPU time is the median of several turns.
 """
@@ -24,7 +24,6 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graphs.background import build_memory_graph
 from graphs.chat import build_graph
 from graphs.service import MemoryService
 from graphs.settings import Settings
@@ -78,8 +77,6 @@ class House:
         self.talks, self.learns = RecordingModel(), RecordingModel(respond=learns)
         self.service = MemoryService(Settings(model="fake:model", memory=waits), self._model)
         self.chat = build_graph(service=self.service).compile(checkpointer=InMemorySaver(), store=self.store)
-        self.updates = build_memory_graph(self.service)
-        self.updates.store = self.store
 
     def _model(self, _: str, purpose: str) -> BaseChatModel:
         return self.learns if purpose == "memory" else self.talks
@@ -94,8 +91,8 @@ class House:
         await work_behind_ends()
 
     async def update(self) -> None:
-        done = await self.updates.ainvoke({"drain": Owner.of("ada").due_key})
-        if done["updates"] != 1:
+        done = await self.service.adrain(self.store, Owner.of("ada"))
+        if len(done.receipts) != 1:
             raise RuntimeError(f"one update was expected, not {done}")
         await work_behind_ends()
 

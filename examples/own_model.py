@@ -1,7 +1,7 @@
 """Bring your own models and tools to a server, without touching `langgraph.json`.
 
 Start the server with `PALIMPSEST_DEPLOYMENT=examples.own_model:deployment`, in the environment or in `.env`. The chat
-graph, the background graph, the memory API and the persistence then share the one service that is made here: what a
+graph, the memory API and the persistence then share the one service that is made here: what a
 crash left behind is applied with these models too.
 """
 

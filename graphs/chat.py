@@ -125,7 +125,7 @@ def build_graph(
     A server compiles it with its own checkpointer and store. Nodes are asynchronous: use `ainvoke` and `astream`.
 
     Args:
-        service: Settings, models and the update queue; by default those of this process, which the background graph,
+        service: Settings, models and the update queue; by default those of this process, which
             the HTTP app and the persistence of a server share. On a server, introduce an own one to all of them by
             `palimpsest.Deployment`.
         tools: What the model may call: LangChain's tools, or functions with a docstring; by default the tools of this

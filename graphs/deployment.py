@@ -1,6 +1,6 @@
 """What a deployment brings along: its own model, tools and update service, for everything in a process.
 
-`PALIMPSEST_DEPLOYMENT=module:name` names a `Deployment`. The chat graph, the background graph, the HTTP app and the
+`PALIMPSEST_DEPLOYMENT=module:name` names a `Deployment`. The chat graph, the HTTP app and the
 SQLite persistence all use it, and `langgraph.json` stays as it is; see `examples/own_model.py`.
 """
 

@@ -167,10 +167,6 @@ class MemoryQueued(MemoryEvent):
     name: ClassVar[str] = "memory.queued"
     entry: str = Field(description="Key of the pending update.")
     due: str = Field(description="When it runs at the latest, ISO 8601 with an offset.")
-    thread_id: str | None = Field(
-        description="Thread of the run that will update memory: join its stream to see `memory.updated`. "
-        "Null where updates run in this process."
-    )
 
 
 class RefusedFacts(BaseModel):

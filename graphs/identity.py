@@ -14,6 +14,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LOCAL_USER = "local"
+OWNER_KEY = "owner"
+"""In the metadata of what a user made on a server: who may do anything with it."""
 _USER = "langgraph_auth_user"
 STUDIO_USER = "langgraph-studio-user"
 """What the development server calls everyone who comes through Studio: no person, so nobody's memory."""

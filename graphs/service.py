@@ -16,9 +16,7 @@ from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-from graphs.delayed_runs import memory_thread_id, put_off_drain
 from graphs.embedders import Embedder, embedder_of
-from graphs.identity import as_server
 from graphs.metrics import Metrics
 from graphs.model_failures import ModelUnavailable
 from graphs.models import Purpose, resolve
@@ -56,19 +54,17 @@ class Queued:
     Attributes:
         entry: Key of the pending update.
         due: When it runs at the latest, ISO 8601.
-        thread_id: Thread of the run that does it; `None` where updates run in this process.
     """
 
     entry: str
     due: str
-    thread_id: str | None
 
 
 class MemoryService:
     """What the graphs of one process share to keep memory up to date.
 
     Args:
-        settings: The deployment's settings; `trigger` says what makes updates run.
+        settings: The deployment's settings.
         load_model: Returns the chat model of a `provider:model` name for a purpose; the empty name is the
             deployment's own.
         clock: Returns seconds since the epoch.
@@ -138,13 +134,12 @@ class MemoryService:
                 raise
             return self.lent_model
 
-    async def aremember(self, store: BaseStore, closing: Closing, *, reader: str | None = None) -> Queued | None:
-        """Write down what was said, then trigger its update.
+    async def aremember(self, store: BaseStore, closing: Closing) -> Queued | None:
+        """Write down what was said, then see to it that an update runs after the quiet time.
 
         Args:
             store: Where memory is kept.
             closing: What was said, by whom, and under which epochs the turn began.
-            reader: The authenticated user, who may join the run that updates memory.
 
         Returns:
             What became of it, or `None` if memory is off or paused, nothing was said, or all was erased meanwhile.
@@ -159,17 +154,17 @@ class MemoryService:
         if recorded is None:
             return None
         self.vectors.make_once(store, closing.owner)
-        # See to it that an update runs after the quiet time. Losing this trigger loses nothing but time.
-        due = iso_time(recorded.due)
-        if self.settings.trigger == "thread":
+        self.trigger(store, closing)
+        return Queued(recorded.key, iso_time(recorded.due))
+
+    def trigger(self, store: BaseStore, closing: Closing, *, at_once: bool = False) -> None:
+        """Have what was written down read after its quiet time; where this is lost, a sweep takes it when it is due."""
+        context = ConversationContext.of(closing.owner, closing.thread_id, store)
+        if at_once:
+            self._queue.add_nowait(context)
+        else:
             self._start(store)
-            self._queue.add(ConversationContext.of(closing.owner, closing.thread_id, store))
-            return Queued(recorded.key, due, None)
-        left = self._config.max_wait_seconds - (self.clock() - recorded.since)
-        delay = max(0.0, min(self._config.debounce_seconds, left))
-        with tolerated(logger, "no run could be scheduled for %s", closing.owner.due_key):  # the sweep takes it
-            await as_server(put_off_drain(self.client(), closing.owner, delay, reader))
-        return Queued(recorded.key, due, memory_thread_id(closing.owner))
+            self._queue.add(context)
 
     def _write_down(self, store: BaseStore, closing: Closing) -> None:
         """Write a turn down as this process ends; where it has no server, it is learned before the end."""
@@ -177,8 +172,8 @@ class MemoryService:
         if loop and loop.is_closed():
             raise RuntimeError("the event loop of the store has ended")
         recorded = run(store, close_turn(closing, self.clock(), self._config.max_wait_seconds))
-        if recorded and self.settings.trigger == "thread":
-            self._queue.add_nowait(ConversationContext.of(closing.owner, closing.thread_id, store))
+        if recorded:
+            self.trigger(store, closing, at_once=True)
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
         """Apply what is pending for one owner."""
@@ -320,7 +315,8 @@ class MemoryService:
         if context.store is None:
             raise ValueError("store must be set in the context")
         updater = self._updater(context.store)
-        drained = updater.drain(context.owner, context.thread_id)
+        quiet = 0.0 if context.at_once else self._config.debounce_seconds
+        drained = updater.drain(context.owner, context.thread_id, quiet=quiet)
         self._after(context.store, context.owner, drained)
         return updater.wait_after(drained)
 

@@ -91,7 +91,6 @@ class Settings:
             `langgraph dev` (which says so in `LANGSMITH_LANGGRAPH_API_VARIANT`), off everywhere else, and always
             off where the server authenticates (`LANGGRAPH_AUTH`).
         open_to_network: In single-user mode, answer other machines and other names too, to whom all then belongs.
-        trigger: What makes updates run: `thread` (in this process) or `run` (a delayed run of the memory graph).
         allowed_origins: Other web sites (`https://host`) whose pages may use the server in a browser.
         requests_per_minute: How often one user may ask the memory API, in each process.
         thread_days: Days after which a thread goes that nobody went on with; what memory learned of it stays. 0: never.
@@ -115,7 +114,6 @@ class Settings:
     writes_threads: bool = False
     single_user: bool = False
     open_to_network: bool = False
-    trigger: str = "thread"
     allowed_origins: frozenset[str] = frozenset()
     requests_per_minute: int = 300
     thread_days: int = 0
@@ -160,7 +158,6 @@ class Settings:
             single_user=reader.single_user(),
             open_to_network=reader.switch("PALIMPSEST_OPEN_TO_NETWORK", False),
             allowed_origins=reader.names("PALIMPSEST_ALLOWED_ORIGINS"),
-            trigger=reader.choice("PALIMPSEST_TRIGGER", "thread", ("thread", "run")),
             requests_per_minute=reader.count("PALIMPSEST_REQUESTS_PER_MINUTE", 300),
             thread_days=reader.count("PALIMPSEST_THREAD_DAYS", 0, 0),
             auth=reader.auth(),

@@ -16,13 +16,13 @@ from graphs.data_folder import CHECKPOINTS, STORE
 from graphs.persistence import empty_logs
 from graphs.persistence.sqlite_saver import open_checkpointer
 from graphs.persistence.sqlite_store import open_store
-from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
 from memory.namespaces import ROOT, Owner
 from tests.fakes import Clock, RecordingModel
 from tests.memory_app import FakeCrons, FakeThreads, MemoryApp
+from tests.untriggered import Untriggered
 
 ADA = Owner.of("ada")
 WORD = "axolotl"
@@ -69,8 +69,8 @@ class World:
         await self._open()
 
     async def _open(self) -> None:
-        settings = Settings(trigger="run", data_dir=self.folder, memory=MemoryConfig(update_spacing_seconds=0))
-        self.service = MemoryService(
+        settings = Settings(data_dir=self.folder, memory=MemoryConfig(update_spacing_seconds=0))
+        self.service = Untriggered(
             settings, lambda _, purpose: self.chat if purpose == "chat" else self.memory, clock=self.clock
         )
         self.store = await self._files.enter_async_context(open_store(self.folder / STORE))

@@ -181,8 +181,8 @@ MUTANTS = (
     Mutant(
         "a restart begins a budget anew",
         "memory/worker/update.py",
-        "    if waiting and until is None:",
-        "    if waiting:",
+        "    if waiting and until is None and not work.more_until:",
+        "    if waiting and not work.more_until:",
         (BUDGET,),
     ),
     Mutant(
@@ -349,8 +349,8 @@ MUTANTS = (
     Mutant(
         "what left by a summary is dropped where a newer context takes the older one's place",
         "memory/queue/schedule.py",
-        "return replace(self, carried_over=tuple(carried.values()))",
-        "return self",
+        "return replace(self, carried_over=tuple(carried.values()), at_once",
+        "return replace(self, at_once",
         (QUEUE,),
     ),
     Mutant(
@@ -654,6 +654,13 @@ MUTANTS = (
         "memory/outbox/entry.py",
         "or self.rereads > _REREADS_AT_ONCE)",
         ")",
+        (UPDATES,),
+    ),
+    Mutant(
+        "what is said to another process begins no quiet time",
+        "memory/worker/update.py",
+        "    if waiting and until is None and not work.more_until:",
+        "    if waiting and until is None:",
         (UPDATES,),
     ),
     Mutant(

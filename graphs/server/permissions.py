@@ -1,22 +1,19 @@
 """What the server lets a caller touch: everything is denied that no rule here allows.
 
-- Threads, runs and crons belong to who made them. The thread on which the server works on a user's memory may be read
-  and joined by that user.
+- Threads, runs and crons belong to who made them.
 - Assistants are read by all when an operator published them, and written by their owner.
 - Of the store, a user sees the own part.
-- The memory graph takes commands from the server only.
 
 These rules guard the HTTP API. What a graph does with the store is guarded by `graphs.identity`.
 """
 
 import logging
-from collections.abc import Mapping
 from typing import Any
 from uuid import UUID, uuid5
 
 from langgraph_sdk import Auth
 
-from graphs.delayed_runs import OWNER_KEY, READER_KEY
+from graphs.identity import OWNER_KEY
 from graphs.server.authenticate import Authenticator, User
 from memory.namespaces import user_root
 from memory.turn import MODE_KEY, MODES
@@ -26,7 +23,6 @@ logger = logging.getLogger(__name__)
 OPERATOR = "palimpsest:operator"
 """The permission to publish assistants: everyone may use them, only operators may change them."""
 
-CLOSED_GRAPHS = frozenset({"memory"})
 EDITABLE_KINDS = frozenset({"facts", "profile"})
 
 # The server gives each graph one assistant whose id is derived from the graph's name in this namespace.
@@ -37,9 +33,6 @@ def assistant_of_graph(name: str) -> str:
     """Return the id of the assistant that the server gives a graph."""
     return str(uuid5(_GRAPH_NAMESPACE, name))
 
-
-# By name and by id: the server takes either where it asks for an assistant.
-_CLOSED_ASSISTANTS = frozenset({*CLOSED_GRAPHS, *map(assistant_of_graph, CLOSED_GRAPHS)})
 
 Context = Auth.types.AuthContext
 Value = dict[str, Any]
@@ -70,22 +63,16 @@ async def deny(ctx: Context, value: Value) -> bool:
 
 
 async def own_thread(ctx: Context, value: Value) -> Filter:
-    """Let a caller use the own threads and runs, start runs of open graphs only, and follow those of the own memory."""
-    if ctx.action == "create_run":
-        _refuse_closed(ctx, value.get("assistant_id"))
+    """Let a caller use the own threads and runs."""
     # Written by us, so that no client can make a thread another user's; `create_run` may make the thread it names.
     if ctx.action in ("create", "create_run", "update"):
         _stamp_owner(ctx, value)
-    own = {OWNER_KEY: ctx.user.identity}
     # A filter and no refusal: the server answers 404 for what it leaves out, so that ids stay unknown.
-    return {"$or": [own, {READER_KEY: ctx.user.identity}]} if ctx.action in ("read", "search") else own
+    return {OWNER_KEY: ctx.user.identity}
 
 
 async def own_cron(ctx: Context, value: Value) -> Filter:
-    """Let a caller use the own crons, for open graphs only."""
-    payload = value.get("payload")
-    if isinstance(payload, Mapping):
-        _refuse_closed(ctx, payload.get("assistant_id"))
+    """Let a caller use the own crons."""
     if ctx.action in ("create", "update"):
         _stamp_owner(ctx, value)
     return {OWNER_KEY: ctx.user.identity}
@@ -96,8 +83,6 @@ async def assistant(ctx: Context, value: Value) -> Filter:
     own = {OWNER_KEY: ctx.user.identity}
     if ctx.action in ("read", "search"):
         return {"$or": [own, {"created_by": "system"}, {"published": "true"}]}
-    if value.get("graph_id") in CLOSED_GRAPHS:
-        raise _refusal(ctx, "the memory graph takes commands from the server only")
     if ctx.action in ("create", "update"):
         _stamp_owner(ctx, value)
         metadata = value["metadata"]
@@ -125,19 +110,13 @@ async def own_store(ctx: Context, value: Value) -> None:
 
 
 def _stamp_owner(ctx: Context, value: Value) -> None:
-    """Write the caller as owner, and nobody as reader, whoever the caller named."""
+    """Write the caller as owner, whoever the caller named."""
     metadata = value.get("metadata")
     if metadata is None:
         metadata = value["metadata"] = {}
     if metadata.get(MODE_KEY) not in (None, *MODES):
         raise Auth.exceptions.HTTPException(422, f"metadata.{MODE_KEY} must be one of {', '.join(MODES)}")
-    metadata.pop(READER_KEY, None)
     metadata[OWNER_KEY] = ctx.user.identity
-
-
-def _refuse_closed(ctx: Context, assistant_id: object) -> None:
-    if str(assistant_id) in _CLOSED_ASSISTANTS:
-        raise _refusal(ctx, "the memory graph takes commands from the server only")
 
 
 def _refusal(ctx: Context, detail: str) -> Exception:

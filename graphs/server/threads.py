@@ -13,9 +13,7 @@ from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import NotFoundError
 from langgraph_sdk.schema import Thread, ThreadSelectField
 
-from graphs.delayed_runs import OWNER_KEY, READER_KEY
-from graphs.identity import as_server
-from graphs.server.permissions import CLOSED_GRAPHS
+from graphs.identity import OWNER_KEY, as_server
 from memory.context.running_summary import state_of
 from memory.turn import MODE_KEY, MemoryMode
 
@@ -84,21 +82,15 @@ class ServerThreads:
         return revived
 
     async def all_of(self, user_id: str) -> AsyncIterator[str]:
-        """Yield the ids of the user's threads, and of those on which the server works on the user's memory."""
-        # The server's own threads for a user's memory have that user as reader and no owner.
-        for theirs in [None] if self._single_user else [{OWNER_KEY: user_id}, {READER_KEY: user_id}]:
-            async for thread in _found(self._client(), theirs):
-                named = [name for key in (OWNER_KEY, READER_KEY) if (name := _metadata(thread).get(key))]
-                # After a crash a memory run may be put off by who knows no reader: where nobody logs in, it is theirs.
-                if user_id in named or (self._single_user and not named):
-                    yield str(thread["thread_id"])
+        """Yield the ids of the user's threads."""
+        async for thread in _found(self._client(), None if self._single_user else {OWNER_KEY: user_id}):
+            if self._belongs(thread, user_id):
+                yield str(thread["thread_id"])
 
     def _belongs(self, thread: Thread, user_id: str) -> bool:
         metadata = _metadata(thread)
-        if not self._single_user or OWNER_KEY in metadata:
-            return bool(metadata.get(OWNER_KEY) == user_id)
-        # Nobody's is everybody's, but for the threads on which the server works.
-        return metadata.get("graph_id") not in CLOSED_GRAPHS
+        is_nobodys = self._single_user and not metadata.get(OWNER_KEY)
+        return is_nobodys or metadata.get(OWNER_KEY) == user_id
 
 
 def _metadata(thread: Thread) -> Json:

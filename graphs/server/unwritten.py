@@ -12,7 +12,7 @@ from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 from langgraph_sdk.schema import Thread
 
-from graphs.delayed_runs import OWNER_KEY
+from graphs.identity import OWNER_KEY
 from graphs.middleware.asked import MODEL, reading_graph
 from graphs.middleware.state import ASKED_KEY
 from graphs.persistence import own_checkpoints_of
@@ -81,7 +81,7 @@ async def write_down_left(service: MemoryService, store: BaseStore, page: int = 
             with tolerated(logger, "a turn of thread %s is not written down yet", left.thread_id):
                 owner = vouched(turn.owner, left.user_id, single_user=service.settings.single_user)
                 closing = owner and turn.closing(left.thread_id, owner, left.messages, epochs.learn_from)
-                if closing and await service.aremember(store, closing, reader=left.user_id or None):
+                if closing and await service.aremember(store, closing):
                     written += 1
     if written:
         logger.info("%d turns were written down that had not been in time", written)

@@ -155,7 +155,7 @@ class TurnWriting:
         with tolerated(logger, "a turn of before was not written down"):
             closing = turn.closing(run.thread_id, run.owner, messages, learn_from) if run.owner else None
             if closing and run.store is not None:
-                await self._service.aremember(run.store, closing, reader=run.user_id)
+                await self._service.aremember(run.store, closing)
             return True
         return False
 
@@ -192,7 +192,7 @@ class TurnWriting:
             view=view,
             time_zone=run.context.time_zone,
         )
-        return await self._service.aremember(run.store, closing, reader=run.user_id)
+        return await self._service.aremember(run.store, closing)
 
     async def _overtakable(self, work: Coroutine[object, object, T]) -> T:
         """Await a write that a deadline must not take back half done: past it, the write goes on by itself."""

@@ -33,12 +33,10 @@ class Recorded:
     Attributes:
         key: The entry's key.
         due: When the sweep takes it at the latest, in seconds since the epoch.
-        since: When the owner's oldest pending update was written down, in seconds since the epoch.
     """
 
     key: str
     due: float
-    since: float
 
 
 @transaction
@@ -74,10 +72,8 @@ def record(
     if entry is fresh:
         writes.append(put(owner.namespace("outbox"), key, entry.to_json()))
     # With one more entry the marker is due no later than before.
-    value = found.marker.value if found.marker else {}
-    due = min(_seconds(value, "due", entry.due), entry.due)
-    since = min(_seconds(value, "since", entry.created), entry.created)
-    yield [*writes, put(owner.due_namespace, owner.due_key, {"due": due, "since": since})]
+    due = min(_due_of(found.marker, entry.due), entry.due)
+    yield [*writes, put(owner.due_namespace, owner.due_key, {"due": due})]
     if view is not None:
         place = (entry.kind, *map(_ID, entry.messages))
         mine = [one for one in entries if one.thread_id == entry.thread_id]
@@ -86,7 +82,7 @@ def record(
         yield from write(changed)
         if changed:
             logger.info("thread %s: %d pending updates hold what it does not", entry.thread_id, len(changed))
-    return Recorded(key, entry.due, since)
+    return Recorded(key, entry.due)
 
 
 def _reads(draft: Entry, key: str) -> list[Op]:
@@ -140,9 +136,9 @@ def read_owners(thread_id: str) -> StoreEffects[list[Owner]]:
     return list(_owners((yield from scan(thread_namespace(thread_id)))))
 
 
-def _seconds(marker: Mapping[str, Any], field: str, default: float) -> float:
-    value = marker.get(field)  # somebody may have edited it by hand
-    return float(value) if isinstance(value, int | float) else default
+def _due_of(marker: Item | None, default: float) -> float:
+    due = marker.value.get("due") if marker else None  # somebody may have edited it by hand
+    return float(due) if isinstance(due, int | float) else default
 
 
 def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffects[list[Entry]]:
@@ -219,8 +215,7 @@ def due_marker(owner: Owner, entries: Iterable[Entry]) -> Op:
     left = [entry for entry in entries if entry.state != "dead"]
     if not left:
         return delete(owner.due_namespace, owner.due_key)
-    times = {"due": min(entry.due for entry in left), "since": min(entry.created for entry in left)}
-    return put(owner.due_namespace, owner.due_key, times)
+    return put(owner.due_namespace, owner.due_key, {"due": min(entry.due for entry in left)})
 
 
 def due_owners(now: float | None) -> StoreEffects[list[Owner]]:
@@ -228,7 +223,7 @@ def due_owners(now: float | None) -> StoreEffects[list[Owner]]:
     found: list[Owner] = []
     for namespace in due_namespaces():
         items = yield from scan(namespace)
-        found.extend(_owners(item for item in items if now is None or _seconds(item.value, "due", 0.0) <= now))
+        found.extend(_owners(item for item in items if now is None or _due_of(item, 0.0) <= now))
     return found
 
 

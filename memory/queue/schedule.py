@@ -41,6 +41,7 @@ class ConversationContext:
         kind: `turn`: `messages` is the thread as it is now. `cut`: they are what a summary is about to replace.
         store: Where the memory is kept, for a `process` that serves several stores.
         given_owner: What `of` was given; else `user_id` and `agent_name` say it.
+        at_once: Whether somebody asked for it, so that it waits for no quiet time.
     """
 
     thread_id: str
@@ -51,6 +52,7 @@ class ConversationContext:
     kind: Literal["turn", "cut"] = "turn"
     store: BaseStore | None = field(default=None, compare=False, repr=False)
     given_owner: Owner | None = field(default=None, compare=False, repr=False)
+    at_once: bool = field(default=False, compare=False)
 
     @classmethod
     def of(cls, owner: Owner, thread_id: str, store: BaseStore) -> Self:
@@ -86,7 +88,7 @@ class ConversationContext:
         carried = {_id(message): message for message in (*left, *self.carried_over)}
         for message in self.messages:
             carried.pop(_id(message), None)
-        return replace(self, carried_over=tuple(carried.values()))
+        return replace(self, carried_over=tuple(carried.values()), at_once=self.at_once or older.at_once)
 
 
 def _id(message: Message) -> str | int:
@@ -221,7 +223,7 @@ def enqueue(
         config: The quiet period and the maximum wait.
         quiet: Whether to wait for a quiet period; what is already due does not wait again.
     """
-    first = old.first if old else now
+    first, context = old.first if old else now, replace(context, at_once=not quiet)
     due = min(now + config.debounce_seconds, first + config.max_wait_seconds) if quiet else now
     if old:
         context = context.replacing(old.context)

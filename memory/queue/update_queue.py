@@ -103,7 +103,10 @@ class MemoryUpdateQueue:
         end = time.monotonic() + (threading.TIMEOUT_MAX if timeout is None else timeout)
         with self._changed:
             now = self._clock()
-            self._pending = {key: replace(one, due=min(one.due, now)) for key, one in self._pending.items()}
+            self._pending = {
+                key: replace(one, due=min(one.due, now), context=replace(one.context, at_once=True))
+                for key, one in self._pending.items()
+            }
             before = {key: one.failures for key, one in self._pending.items()}
         while True:
             delay = self.tick()

@@ -66,19 +66,20 @@ class Drained:
     waiting: frozenset[tuple[str, str]] = frozenset()
 
 
-def drain(owner: Owner, terms: Terms, thread_id: str | None = None) -> WorkerEffects[Drained]:
+def drain(owner: Owner, terms: Terms, thread_id: str | None = None, quiet: float = 0.0) -> WorkerEffects[Drained]:
     """Apply what is pending for an owner, conversation by conversation; a failure of one does not stop the next.
 
     Args:
         owner: Whose memory it is.
         terms: Limits, worker and clock.
         thread_id: Only this conversation; `None` means all.
+        quiet: So many seconds after the last thing that was said there, whichever process wrote that down.
     """
     if not terms.config.enabled:
         return Drained()
     work = _Work()
     try:
-        yield from _begin(owner, work, terms, thread_id)
+        yield from _begin(owner, work, terms, thread_id, quiet)
         while work.waiting:
             batch = work.waiting.popleft()
             try:
@@ -107,12 +108,13 @@ class _Work:
     cancelled: int = 0
     failed: int = 0
     until: float | None = None
+    more_until: float | None = None
     left: list[Entry] = field(default_factory=list)
     is_over: bool = False
 
     def drained(self, left: Sequence[Entry]) -> Drained:
         """Return what the drain came to, with what is left of it."""
-        due = min((entry.due for entry in left), default=None)
+        due = self.more_until or min((entry.due for entry in left), default=None)
         if self.until is not None and due is not None:
             logger.warning("updates of %s wait for tomorrow: the budget of the day is used up", left[0].owner.due_key)
             due = max(due, self.until)
@@ -125,7 +127,7 @@ class _Work:
 
 
 @transaction
-def _begin(owner: Owner, work: _Work, terms: Terms, thread_id: str | None) -> StoreEffects[None]:
+def _begin(owner: Owner, work: _Work, terms: Terms, thread_id: str | None, quiet: float) -> StoreEffects[None]:
     """Take the user, if anything is to be read, and delete what an erase has cancelled."""
     control, lease, stored, until = yield from side_by_side(
         read_control(owner), read_lease(owner), outbox.read_entries(owner), terms.purse.look(owner)
@@ -134,11 +136,12 @@ def _begin(owner: Owner, work: _Work, terms: Terms, thread_id: str | None) -> St
     left = [entry for entry in stored if entry not in cancelled]
     now, longest, answering = terms.clock(), terms.config.retry_max_seconds, terms.answering
     ready = [one for one in left if thread_id in (None, one.thread_id) and one.is_ready(now, longest, answering)]
+    work.more_until = _quiet_until(ready, quiet, terms)
     # One of those that wait may be what its model's server does not survive.
     alone: list[tuple[Entry, ...]] = [(entry,) for entry in ready if entry.waits >= _WAITS_TOGETHER]
     ready = [entry for entry in ready if entry.waits < _WAITS_TOGETHER]
     waiting = deque(together(ready, terms.config.portion_messages) + alone)
-    if waiting and until is None:
+    if waiting and until is None and not work.more_until:
         if not terms.may_take(lease):
             raise _LeaseLost
         work.waiting = waiting
@@ -148,6 +151,16 @@ def _begin(owner: Owner, work: _Work, terms: Terms, thread_id: str | None) -> St
     yield from outbox.remove(cancelled)
     yield [outbox.due_marker(owner, left)]
     work.cancelled = len(cancelled)
+
+
+def _quiet_until(fresh: Sequence[Entry], quiet: float, terms: Terms) -> float | None:
+    """Return until when more may be said, in seconds since the epoch; `None` where it was quiet for long enough."""
+    if not fresh:
+        return None
+    begun, last, now = min(entry.created for entry in fresh), max(entry.created for entry in fresh), terms.clock()
+    # No later than if all had been said now: another process's clock may be ahead.
+    until = min(last + quiet, begun + terms.config.max_wait_seconds, now + quiet)
+    return until if until > now else None
 
 
 @transaction

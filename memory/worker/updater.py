@@ -72,10 +72,16 @@ class MemoryUpdater:
         self._counted = counted
         self._purse = purse or Purse(DailyBudget.of(config), clock, uuid4().hex)
 
-    def drain(self, owner: Owner, thread_id: str | None = None) -> Drained:
-        """Apply what is pending for an owner, or only for one thread. Blocks: for a thread, not for an event loop."""
+    def drain(self, owner: Owner, thread_id: str | None = None, *, quiet: float = 0.0) -> Drained:
+        """Apply what is pending for an owner, or only for one thread. Blocks: for a thread, not for an event loop.
+
+        Args:
+            owner: Whose memory it is.
+            thread_id: Only this conversation; `None` means all.
+            quiet: So many seconds after the last thing that was said there, whichever process wrote that down.
+        """
         with self._terms() as terms:
-            return self._perform(drain(owner, terms, thread_id))
+            return self._perform(drain(owner, terms, thread_id, quiet))
 
     def process(self, context: ConversationContext) -> float | None:
         """Write down what a context holds, then apply it; in a program of one's own, the queue is given this.

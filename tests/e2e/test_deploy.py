@@ -79,7 +79,7 @@ def dockerfile(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_the_image_gets_login_and_graphs_and_no_secret(dockerfile: str) -> None:
     text = dockerfile
     served = dict(re.findall(r"^ENV (\w+)='(.*)'$", text, re.M))
-    assert set(json.loads(served["LANGSERVE_GRAPHS"])) == {"chat", "memory"}
+    assert set(json.loads(served["LANGSERVE_GRAPHS"])) == {"chat"}
     assert json.loads(served["LANGGRAPH_AUTH"])["path"] == "graphs.auth:auth"
     assert json.loads(served["LANGGRAPH_HTTP"])["disable_mcp"] is True
     assert json.loads(served["LANGGRAPH_HTTP"])["cors"]["allow_origins"] == []

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid5
@@ -11,7 +11,6 @@ import httpx
 import pytest
 from langgraph_sdk.client import SyncLangGraphClient
 from langgraph_sdk.errors import APIStatusError
-from langgraph_sdk.schema import RunCreate
 
 from memory.namespaces import Owner, user_root
 from tests.archive_lines import document_of
@@ -234,28 +233,6 @@ def test_a_bad_context_tells_nobody_which_assistants_there_are(
         answers.append((response.status_code, response.text.replace(assistant_id, "")))
     assert answers[0] == answers[1]
     assert [status for status, _ in answers] == [404, 404, 422]
-
-
-@pytest.mark.parametrize("name", ["memory", MEMORY_ASSISTANT])
-def test_the_memory_graph_takes_no_command_from_clients(bob: SyncLangGraphClient, name: str) -> None:
-    command: Any = {"drain": f"{Owner.of('alice').segment}.default"}
-    thread_id = bob.threads.create()["thread_id"]
-    batch = [RunCreate(assistant_id=name, input=command)]  # type: ignore[typeddict-item]  # the rest has defaults
-    attempts: list[Callable[[], object]] = [
-        lambda: bob.runs.wait(None, name, input=command),
-        lambda: bob.runs.create(thread_id, name, input=command),
-        lambda: bob.runs.create(thread_id, name, input=command, after_seconds=60),
-        lambda: bob.runs.create_batch(batch),
-        lambda: bob.crons.create(name, schedule="* * * * *", input=command),
-        lambda: bob.crons.create_for_thread(thread_id, name, schedule="* * * * *", input=command),
-        lambda: bob.assistants.create("memory"),
-        lambda: bob.assistants.update(bob.assistants.create("chat")["assistant_id"], graph_id="memory"),
-        lambda: bob.assistants.delete(MEMORY_ASSISTANT),
-    ]
-    for attempt in attempts:
-        with pytest.raises((APIStatusError, httpx.HTTPStatusError)) as refused:
-            attempt()
-        assert refused.value.response.status_code in (403, 404)
 
 
 PRIVATE = ("http://127.0.0.1:9/", "http://localhost/", "/threads", "http://10.0.0.1/", "http://192.168.1.7:8080/x")

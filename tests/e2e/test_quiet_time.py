@@ -1,15 +1,11 @@
-"""Servers over one Postgres put off one memory run together: what is said to any of them begins the quiet time anew."""
+"""Servers over one Postgres: what is said to any of them in a conversation begins its quiet time anew."""
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 from langgraph_sdk import get_sync_client
 
-from graphs.delayed_runs import memory_thread_id
-from memory.namespaces import Owner
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.langhost.cluster import Cluster
@@ -42,9 +38,7 @@ class Timed(Things):
 @pytest.fixture(scope="module")
 def server(cluster: Cluster, serve: Serve) -> DevServer:
     # A sweep takes what waits longer than the longest wait: none may, on a busy machine.
-    return serve(
-        PALIMPSEST_DEBOUNCE_SECONDS=str(QUIET), PALIMPSEST_TRIGGER="run", **limits(max_wait_seconds=20 * QUIET)
-    )
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS=str(QUIET), **limits(max_wait_seconds=20 * QUIET))
 
 
 @pytest.fixture
@@ -71,13 +65,7 @@ def processes(cluster: Cluster, server: DevServer, model: StubModel) -> list[str
     return urls
 
 
-def runs_that_ended(server: DevServer) -> list[dict[str, Any]]:
-    with get_sync_client(url=server.url) as client:
-        runs: Any = client.runs.list(memory_thread_id(Owner.of("local")), status="success", limit=100)
-    return list(runs)
-
-
-def test_what_is_said_to_several_processes_is_learned_by_one_run_once_all_are_quiet(
+def test_what_is_said_to_several_processes_is_learned_once_all_are_quiet(
     server: DevServer, processes: list[str], timed: Timed
 ) -> None:
     thread_id = None
@@ -88,17 +76,3 @@ def test_what_is_said_to_several_processes_is_learned_by_one_run_once_all_are_qu
     assert sorted(facts(server.url)) == [f"Likes thing{number}" for number in range(6)]
     (learned_at,) = timed.extractions
     assert learned_at - timed.chats[-1] >= QUIET
-    assert len(runs_that_ended(server)) == 1
-
-
-def test_what_is_said_to_all_processes_at_once_is_learned_once_when_all_are_quiet(
-    server: DevServer, processes: list[str], timed: Timed
-) -> None:
-    said = [f"I like thing{number}." for number in range(100, 100 + len(processes))]
-    with ThreadPoolExecutor(len(processes)) as at_once:
-        list(at_once.map(talk, processes, said))
-    assert timed.extractions == []
-    eventually(lambda: pending(server.url) == 0, PATIENCE)
-    assert {f"Likes thing{number}" for number in range(100, 100 + len(processes))} <= set(facts(server.url))
-    assert len(timed.extractions) == len(said)  # a call for each thread
-    assert timed.extractions[0] - timed.chats[-1] >= QUIET

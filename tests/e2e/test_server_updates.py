@@ -19,9 +19,8 @@ from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from tests.e2e.dev_server import DevServer
-from tests.e2e.guarded_server import guarded_server, sdk
 from tests.e2e.scripted import Scripted, is_extraction, is_roll_up
-from tests.e2e.speaking import say, speak_python
+from tests.e2e.speaking import speak_python
 from tests.e2e.waiting import eventually
 from tests.limits import limits
 from tests.stub_model import Reply, StubModel
@@ -94,10 +93,10 @@ def test_behind_a_slow_roll_up_at_start_the_only_worker_answers_at_once(tmp_path
         gate.set()
 
 
-def test_with_the_trigger_run_a_delayed_run_of_the_memory_graph_learns(tmp_path: Path, model: StubModel) -> None:
+def test_what_is_said_in_a_quiet_time_is_learned_together(tmp_path: Path, model: StubModel) -> None:
     model.respond = Scripted(learns=FIGS)
-    # The second turn must come before the first one's run, on a slow machine, too.
-    variables = {"PALIMPSEST_TRIGGER": "run", "PALIMPSEST_DEBOUNCE_SECONDS": "15"}
+    # The second turn must come before the first one's update, on a slow machine, too.
+    variables = {"PALIMPSEST_DEBOUNCE_SECONDS": "15"}
     with serving(tmp_path, model, **variables) as (server, client):
         thread, _ = speak_python(server, "I like figs.", None, {})
         speak_python(server, "Do you?", thread, {})
@@ -105,12 +104,3 @@ def test_with_the_trigger_run_a_delayed_run_of_the_memory_graph_learns(tmp_path:
         assert facts(client) == ["User likes figs."]
         assert len([request for request in model.requests if is_extraction(request)]) == 1
         eventually(lambda: not outbox(client))
-
-
-def test_a_delayed_run_learns_though_clients_may_not_start_one(tmp_path: Path, model: StubModel) -> None:
-    model.respond = Scripted(learns=FIGS)
-    variables = {"PALIMPSEST_TRIGGER": "run", "PALIMPSEST_DEBOUNCE_SECONDS": "0.2"}
-    with guarded_server(tmp_path, model.url, **variables) as server, sdk(server, "ada") as client:
-        client.runs.wait(client.threads.create()["thread_id"], "chat", input=say("I like figs."))
-        eventually(lambda: client.store.search_items(Owner.of("ada").namespace("facts"))["items"])
-        assert "no run could be scheduled" not in server.log

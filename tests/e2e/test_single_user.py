@@ -55,19 +55,6 @@ def test_memory_and_threads_are_the_local_users(client: SyncLangGraphClient, mem
     assert [item["value"] for item in bobs] == [BOBS]
 
 
-def test_a_thread_on_which_the_server_worked_goes_too_also_where_it_names_nobody(
-    client: SyncLangGraphClient, memory: httpx.Client
-) -> None:
-    bobs = client.threads.create(metadata={"graph_id": "memory", "reader": "bob"})["thread_id"]
-    nobodys = client.threads.create(metadata={"graph_id": "memory"})["thread_id"]
-
-    erased = memory.post("/erase/everything", json={"erase": "everything"}).json()
-
-    assert (erased["threads"], erased["still_in_threads"]) == (1, [])
-    assert client.threads.search(ids=[nobodys]) == []
-    assert len(client.threads.search(ids=[bobs])) == 1
-
-
 def test_everything_is_erased_while_turns_run_and_end(client: SyncLangGraphClient, memory: httpx.Client) -> None:
     for number in range(12):
         client.runs.create(client.threads.create()["thread_id"], "chat", input=say(f"{number}: I like figs."))

@@ -14,7 +14,6 @@ from langgraph.store.memory import InMemoryStore
 from graphs.chat import build_graph
 from graphs.model_failures import ModelUnavailable
 from graphs.models import Purpose, load_chat_model
-from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
@@ -24,6 +23,7 @@ from memory.namespaces import Owner
 from memory.outbox.outbox import read_entries
 from tests.fakes import RecordingModel, learns
 from tests.stub_model import ChatRequest, Json, Reply, StubModel
+from tests.untriggered import Untriggered
 
 LOCAL = Owner.of("local")
 PNG = "iVBORw0KGgoAAAANSUhEUg=="
@@ -64,14 +64,12 @@ class Talk:
             respond=lambda asked: learns(asked) if "Messages:" in asked[-1].text else "A talk."
         )
         config = MemoryConfig(update_spacing_seconds=0)
-        settings = Settings(
-            model="openai:any", openai_base_url=stub.url, single_user=True, trigger="run", memory=config
-        )
+        settings = Settings(model="openai:any", openai_base_url=stub.url, single_user=True, memory=config)
 
         def load(name: str, purpose: Purpose) -> BaseChatModel:
             return load_chat_model(name, settings, purpose=purpose) if purpose == "chat" else self.memory
 
-        self.service = MemoryService(settings, load)
+        self.service = Untriggered(settings, load)
         self.graph = build_graph(service=self.service).compile(checkpointer=InMemorySaver(), store=self.store)
         self.config: RunnableConfig = {"configurable": {"thread_id": "T"}}
 

@@ -9,7 +9,6 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs.chat import build_graph
-from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.effects import arun
@@ -21,6 +20,7 @@ from memory.updates.lease import read_lease
 from tests.fakes import RecordingModel, learns
 from tests.patience import let_turns_wait
 from tests.postgres import Postgres, running_postgres
+from tests.untriggered import Untriggered
 
 ADA = Owner.of("ada")
 THREAD: Any = {"configurable": {"thread_id": "T", "langgraph_auth_user_id": "ada"}}
@@ -57,10 +57,10 @@ class House:
         config = MemoryConfig(
             debounce_seconds=3600, max_wait_seconds=3600, update_spacing_seconds=0, retry_base_seconds=0
         )
-        settings = Settings(memory=config, database_uri=self.database, trigger="run")  # the tests say when
+        settings = Settings(memory=config, database_uri=self.database)  # the tests say when
         models = {"chat": self.chat, "memory": self.memory, "summary": self.memory}
         self.now = 1_800_000_000.0
-        self.service = MemoryService(settings, lambda _, purpose: models[purpose], clock=lambda: self.now)
+        self.service = Untriggered(settings, lambda _, purpose: models[purpose], clock=lambda: self.now)
 
     async def open(self, stack: AsyncExitStack) -> None:
         from graphs.persistence.postgres_saver import open_postgres_checkpointer

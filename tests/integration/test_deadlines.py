@@ -16,7 +16,6 @@ from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
-from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from graphs.turn.memory import TurnMemory
@@ -29,6 +28,7 @@ from memory.outbox.outbox import read_entries
 from memory.turn import TurnEpochs
 from tests.fakes import RecordingModel, learns
 from tests.patience import let_turns_wait
+from tests.untriggered import Untriggered
 
 PATIENCE = 240.0
 SHORT = 0.5
@@ -105,8 +105,8 @@ class House:
         self.saver = InMemorySaver()
         self.chat, self.memory = RecordingModel(), RecordingModel(respond=self._answer)
         config = MemoryConfig(retry_base_seconds=0, update_spacing_seconds=0)
-        settings = Settings(single_user=True, trigger="run", memory=config)
-        self.service = MemoryService(settings, lambda _, purpose: self.chat if purpose == "chat" else self.memory)
+        settings = Settings(single_user=True, memory=config)
+        self.service = Untriggered(settings, lambda _, purpose: self.chat if purpose == "chat" else self.memory)
         self.graph = build_graph(service=self.service).compile(checkpointer=self.saver, store=self.store)
 
     def _answer(self, messages: list[BaseMessage]) -> str:

@@ -21,7 +21,7 @@ from graphs.events import MemoryQueued, aemit, emit
 from graphs.streaming import stream_events
 from graphs.streaming.envelopes import StreamMode
 
-QUEUED = MemoryQueued(entry="e1", due="2026-01-01T00:00:00+00:00", thread_id=None)
+QUEUED = MemoryQueued(entry="e1", due="2026-01-01T00:00:00+00:00")
 CHUNK = {"name": QUEUED.name, "payload": QUEUED.model_dump(mode="json")}
 
 

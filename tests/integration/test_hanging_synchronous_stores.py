@@ -54,7 +54,7 @@ async def test_a_synchronous_model_still_answers_and_the_loop_ends() -> None:
 
 def test_an_update_on_a_thread_ends_though_its_store_never_answers() -> None:
     stuck, config = Stuck(), MemoryConfig(store_timeout_seconds=0.2)
-    service = MemoryService(Settings(trigger="run", memory=config), lambda *_: FakeListChatModel(responses=[]))
+    service = MemoryService(Settings(memory=config), lambda *_: FakeListChatModel(responses=[]))
     try:
         with pytest.raises(TimeoutError):
             service._updater(stuck).drain(Owner.of("ada"))

@@ -17,13 +17,13 @@ from graphs.data_folder import CHECKPOINTS
 from graphs.middleware import PalimpsestMemory, PalimpsestState
 from graphs.persistence.sqlite_saver import CheckpointFile, open_checkpointer
 from graphs.server.unwritten import vouched, write_down_left
-from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.effects import arun
 from memory.namespaces import Owner, user_segment
 from memory.outbox.outbox import read_entries
 from tests.fakes import RecordingModel
+from tests.untriggered import Untriggered
 
 ADA, BOB = Owner.of("ada"), Owner.of("bob")
 
@@ -44,9 +44,9 @@ class House:
         self.now = 1_800_000_000.0
         self.store = FailingStore()
         patient = MemoryConfig(read_timeout_seconds=60, write_timeout_seconds=60)  # what fails here fails at once
-        settings = Settings(trigger="run", data_dir=folder, memory=patient)
+        settings = Settings(data_dir=folder, memory=patient)
         self.chat = RecordingModel()
-        self.service = MemoryService(settings, lambda *_: self.chat, clock=lambda: self.now)
+        self.service = Untriggered(settings, lambda *_: self.chat, clock=lambda: self.now)
         self.service.bind(saver)
         self.graph: Any = self._compiled(door, {"checkpointer": saver, "store": self.store})
         self.file = CheckpointFile(folder / CHECKPOINTS)

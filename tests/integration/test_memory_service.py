@@ -5,15 +5,12 @@ import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.store.base import BaseStore
-from langgraph_sdk.client import LangGraphClient
 
-from graphs.background import build_memory_graph, parse
-from graphs.delayed_runs import memory_thread_id
 from graphs.persistence.sqlite_store import open_store
 from graphs.service import MemoryService
 from graphs.settings import Settings
@@ -26,6 +23,7 @@ from memory.turn import Closing
 from tests.fakes import Clock, RecordingModel, learns
 from tests.memory_bench import ADA
 from tests.postgres import open_async
+from tests.untriggered import Untriggered
 
 BOB = Owner.of("bob")
 PATIENCE = 60.0
@@ -42,68 +40,19 @@ def said(messages: list[BaseMessage], owner: Owner = ADA, thread_id: str = "T") 
 
 
 @dataclass
-class Server:
-    """What the service asks of the server's client, recorded."""
-
-    running: bool = False
-    fails: bool = False
-    created: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
-    opened: list[tuple[str, dict[str, str] | None]] = field(default_factory=list)
-    squatted: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def threads(self) -> "Threads":
-        return Threads(self)
-
-    @property
-    def runs(self) -> "Runs":
-        return Runs(self)
-
-
-@dataclass
-class Threads:
-    server: Server
-
-    async def create(self, *, thread_id: str, metadata: dict[str, str] | None, if_exists: str) -> dict[str, Any]:
-        assert if_exists == "do_nothing"
-        self.server.opened.append((thread_id, metadata))
-        return {"thread_id": thread_id, "metadata": self.server.squatted or metadata}
-
-
-@dataclass
-class Runs:
-    server: Server
-
-    async def list(self, thread_id: str, *, status: str, limit: int) -> list[str]:
-        assert (status, limit) == ("running", 1)
-        return ["run"] if self.server.running else []
-
-    async def create(self, thread_id: str, graph: str, **options: Any) -> None:
-        if self.server.fails:
-            raise ConnectionError("no server")
-        self.server.created.append((thread_id, graph, options))
-
-
-@dataclass
 class Process:
     """One process's service with a model that learns."""
 
     memory: MemoryConfig = NEVER
-    trigger: str = "thread"
+    kind: type[MemoryService] = MemoryService
     clock: Clock = field(default_factory=Clock)
-    server: Server = field(default_factory=Server)
     model: RecordingModel = field(default_factory=lambda: RecordingModel(respond=learns))
 
     def __post_init__(self) -> None:
         self.service = self.begin()
 
     def begin(self) -> MemoryService:
-        return MemoryService(
-            Settings(memory=self.memory, trigger=self.trigger),
-            lambda *_: self.model,
-            clock=self.clock,
-            client=lambda: cast("LangGraphClient", self.server),
-        )
+        return self.kind(Settings(memory=self.memory), lambda *_: self.model, clock=self.clock)
 
     async def say(self, store: BaseStore, text: str, number: int = 1, owner: Owner = ADA, thread: str = "T") -> Any:
         return await self.service.aremember(store, said(turn(text, number), owner=owner, thread_id=thread))
@@ -135,7 +84,7 @@ async def test_a_turn_whose_ids_and_text_no_database_takes_is_learnt_too(store: 
 
 
 async def test_what_an_earlier_process_left_is_taken_over_with_the_first_turn(store: BaseStore) -> None:
-    earlier = Process(trigger="run")
+    earlier = Process(kind=Untriggered)
     await earlier.say(store, "I like figs")
     await earlier.say(store, "I like plums", owner=BOB, thread="B")
     asked, both = list[str](), threading.Event()
@@ -158,7 +107,7 @@ async def test_what_an_earlier_process_left_is_taken_over_with_the_first_turn(st
 
 
 async def test_once_a_day_a_sweep_finds_what_has_no_marker(store: BaseStore) -> None:
-    process = Process(trigger="run")
+    process = Process(kind=Untriggered)
     await process.service.asweep(store)
     await process.say(store, "I like figs")
     await store.adelete(ADA.due_namespace, ADA.due_key)
@@ -168,54 +117,6 @@ async def test_once_a_day_a_sweep_finds_what_has_no_marker(store: BaseStore) -> 
     await process.service.asweep(store)
     assert await learnt(store) == ["Likes figs"]
     assert await arun(store, due_owners(None)) == []
-
-
-async def test_the_trigger_run_schedules_one_run_on_a_thread_of_its_own(store: BaseStore) -> None:
-    process = Process(trigger="run", memory=MemoryConfig(debounce_seconds=30, max_wait_seconds=120))
-    queued = await process.say(store, "I like figs")
-    ((thread_id, graph, options),) = process.server.created
-    assert thread_id == queued.thread_id == memory_thread_id(ADA) != "T"
-    assert process.server.opened == [(thread_id, None)]
-    assert graph == "memory"
-    assert options == {
-        "input": {"drain": ADA.due_key},
-        "after_seconds": 30,
-        "multitask_strategy": "rollback",
-        "stream_mode": ["values", "custom"],
-    }
-
-
-async def test_the_run_of_an_authenticated_user_may_be_followed_by_them(store: BaseStore) -> None:
-    process = Process(trigger="run")
-    await process.service.aremember(store, said(turn("I like figs")), reader="ada")
-    assert process.server.opened == [(memory_thread_id(ADA), {"reader": "ada"})]
-
-
-async def test_no_run_goes_to_a_thread_that_a_client_made_under_its_id(store: BaseStore) -> None:
-    process = Process(trigger="run", server=Server(squatted={"owner": "mallory"}))
-    assert await process.say(store, "I like figs") is not None
-    assert process.server.created == []
-
-
-async def test_the_trigger_run_waits_no_longer_than_the_maximum(store: BaseStore) -> None:
-    process = Process(trigger="run", memory=MemoryConfig(debounce_seconds=30, max_wait_seconds=120))
-    for number in range(1, 8):
-        await process.say(store, f"I like figs{number}", number)
-        process.clock.advance(20)
-    assert [options["after_seconds"] for _, _, options in process.server.created] == [30, 30, 30, 30, 30, 20, 0]
-
-
-async def test_the_trigger_run_never_replaces_a_drain_that_runs(store: BaseStore) -> None:
-    process = Process(trigger="run", server=Server(running=True))
-    await process.say(store, "I like figs")
-    assert process.server.created[0][2]["multitask_strategy"] == "enqueue"
-
-
-async def test_a_trigger_that_fails_fails_no_turn(store: BaseStore, caplog: pytest.LogCaptureFixture) -> None:
-    process = Process(trigger="run", server=Server(fails=True))
-    assert await process.say(store, "I like figs") is not None
-    assert "ConnectionError" in caplog.text
-    assert "figs" not in caplog.text
 
 
 # The thread that is given up outlives the test, and with it the loop that a Postgres store would answer on.
@@ -238,26 +139,10 @@ async def test_closing_gives_up_on_a_hung_model_in_time(store: BaseStore) -> Non
         await asyncio.to_thread(thread.join, PATIENCE)
 
 
-async def test_the_memory_graph_applies_what_waits_of_an_owner(store: BaseStore) -> None:
-    process = Process(trigger="run")
-    graph = build_memory_graph(process.service)
-    graph.store = store
-    await process.say(store, "I like figs")
-    await process.say(store, "I like plums", 2, owner=BOB)
-    assert await graph.ainvoke({"drain": ADA.due_key}) == {"updates": 1, "cancelled": 0, "failed": 0}
-    assert await graph.ainvoke({"drain": BOB.due_key}) == {"updates": 1, "cancelled": 0, "failed": 0}
-
-
-@pytest.mark.parametrize("command", [{}, {"drain": 3}, {"drain": "due"}, {"messages": []}, {"drain": "../x.default"}])
-def test_the_memory_graph_refuses_what_is_no_command(command: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="drain"):
-        parse(command)
-
-
 async def test_all_triggers_of_several_processes_at_once_lose_and_double_nothing(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
     async with open_store(path) as one, open_store(path) as two:
-        processes = [Process(trigger="run"), Process(trigger="run"), Process(trigger="run")]
+        processes = [Process(kind=Untriggered), Process(kind=Untriggered), Process(kind=Untriggered)]
         for number in range(12):
             await processes[0].say(one, f"I like thing{number}", number, thread=f"T{number % 3}")
         works = [

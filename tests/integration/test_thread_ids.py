@@ -11,10 +11,10 @@ from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
-from graphs.service import MemoryService
 from graphs.settings import Settings
 from memory.queue.schedule import ConversationContext
 from tests.fakes import RecordingModel
+from tests.untriggered import Untriggered
 
 LONE = "thread \ud800"
 REFUSED = r"thread_ids? must be text without lone surrogates, but has U\+D800 at position 7: choose another id"
@@ -29,7 +29,7 @@ async def saver(tmp_path: Path) -> AsyncIterator[DurableSqliteSaver]:
 @pytest.mark.parametrize("is_ours", [True, False])
 async def test_a_turn_of_such_a_thread_is_refused(saver: DurableSqliteSaver, is_ours: bool) -> None:
     model = RecordingModel()
-    service = MemoryService(Settings(single_user=True, trigger="run"), lambda *_: model)
+    service = Untriggered(Settings(single_user=True), lambda *_: model)
     checkpointer: BaseCheckpointSaver[str] = saver if is_ours else InMemorySaver()
     graph = build_graph(service=service).compile(checkpointer=checkpointer, store=InMemoryStore())
     with pytest.raises(ValueError, match=REFUSED):

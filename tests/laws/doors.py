@@ -23,7 +23,6 @@ from palimpsest import (
     ConversationContext,
     FactStore,
     MemoryConfig,
-    MemoryService,
     MemoryUpdater,
     Settings,
     build_graph,
@@ -32,6 +31,7 @@ from palimpsest import (
 from tests.archive_lines import taking
 from tests.fakes import Clock, RecordingModel
 from tests.laws.server import ThreadServer, logging_in
+from tests.untriggered import Untriggered
 
 USER = "ada"
 CAP = 7
@@ -41,6 +41,7 @@ CONFIG = MemoryConfig(
     read_timeout_seconds=60,  # a busy machine is no store that is away
     write_timeout_seconds=60,
 )
+
 LONGEST_WAIT = 2 * CONFIG.retry_max_seconds
 DAY = 86_400.0
 
@@ -99,8 +100,8 @@ class House:
             RecordingModel(respond=lambda sent: reply_to(sent[-1].text)),
             RecordingModel(respond=remember),
         )
-        self.service = MemoryService(
-            Settings(trigger="run", memory=config, data_dir=folder, requests_per_minute=1_000_000),
+        self.service = Untriggered(
+            Settings(memory=config, data_dir=folder, requests_per_minute=1_000_000),
             lambda _, purpose: self.chat if purpose == "chat" else self.memory,
             clock=clock,
             client=ThreadServer(rows, saver).client,

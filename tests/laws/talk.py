@@ -34,6 +34,7 @@ from palimpsest import (
 )
 from tests.fakes import Clock, RecordingModel, learns
 from tests.laws.doors import House
+from tests.untriggered import Untriggered
 
 AGENTS = ("agent", "agent sync")
 DOORS = ("graph", *AGENTS)
@@ -110,7 +111,7 @@ class Talk:
         self.memory: RecordingModel = given.get("memory") or RecordingModel(respond=remembers)
         self.summaries: RecordingModel = given.get("summary") or RecordingModel(respond=remembers)
         config = MemoryConfig(**PATIENT | (memory or {}))
-        self.settings = Settings(**{"trigger": "run", "memory": config, **(settings or {})})
+        self.settings = Settings(**{"memory": config, **(settings or {})})
         self.service = self.process()
         self.service.bind(self.saver)
         if door == "graph":
@@ -135,7 +136,7 @@ class Talk:
 
     def process(self) -> MemoryService:
         """Start another process of the deployment."""
-        return MemoryService(self.settings, self._model, clock=self.clock, client=no_server, embedder=self.embedder)
+        return Untriggered(self.settings, self._model, clock=self.clock, client=no_server, embedder=self.embedder)
 
     def _model(self, _: str, purpose: str) -> Any:
         return {"chat": self.chat, "summary": self.summaries}.get(purpose, self.memory)

@@ -102,7 +102,7 @@ def weather(city: str) -> str:
 
 
 def graph_of(stub: StubModel) -> Any:
-    settings = Settings(model="openai:any", openai_base_url=stub.url, trigger="run", memory=MemoryConfig(enabled=False))
+    settings = Settings(model="openai:any", openai_base_url=stub.url, memory=MemoryConfig(enabled=False))
     service = configured_service(settings)
     return build_graph(service=service, tools=[weather]).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
 
@@ -116,7 +116,7 @@ def agent_with(middleware: Callable[[], Any]) -> Callable[[StubModel], Any]:
 
 
 def memory() -> PalimpsestMemory:
-    return PalimpsestMemory(service=configured_service(Settings(trigger="run", memory=MemoryConfig(**PATIENT))))
+    return PalimpsestMemory(service=configured_service(Settings(memory=MemoryConfig(**PATIENT))))
 
 
 def summary() -> PalimpsestSummary:

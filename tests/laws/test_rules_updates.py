@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
-from palimpsest import open_store
+from palimpsest import MemoryUpdater, open_store
 from tests.fakes import Clock
 from tests.laws.doors import CONFIG, House, remember
 from tests.laws.interruptions import Tap, tapped
@@ -169,6 +169,24 @@ async def test_what_changes_whenever_a_model_has_answered_is_read_ever_more_rare
     house.clock.advance(CONFIG.retry_max_seconds)
     await house.learn()
     assert (await known(house), await pending(house)) == (["Likes figs"], [])
+
+
+async def test_B2_the_quiet_time_of_a_conversation_is_that_of_all_processes() -> None:
+    store, clock = InMemoryStore(), Clock()
+    one = process(store, clock)
+    other = House(store, one.saver, one.rows, clock)
+    updater = MemoryUpdater(store, lambda _: one.memory, clock=clock)
+    await say(one)
+    clock.advance(20)
+    await other.say("T", "I like tea.")
+    clock.advance(10)
+    drained = await asyncio.to_thread(updater.drain, one.facts.owner, "T", quiet=30)
+    assert drained.due is not None
+    assert (round(drained.due - clock()), one.memory.prompts) == (20, [])
+    clock.advance(20)
+    await asyncio.to_thread(updater.drain, one.facts.owner, "T", quiet=30)
+    assert await known(one) == ["Likes figs", "Likes tea"]
+    assert len(one.memory.prompts) == 1
 
 
 async def ends_of_a_killed_turn() -> list[tuple[bool, list[str], int]]:

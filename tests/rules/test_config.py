@@ -63,7 +63,6 @@ def test_a_key_chooses_openai_and_an_explicit_model_wins() -> None:
     [
         ("PALIMPSEST_MAX_FACTS", "many"),
         ("PALIMPSEST_MEMORY", "maybe"),
-        ("PALIMPSEST_TRIGGER", "cron"),
         ("PALIMPSEST_SINGLE_USER", "2"),
     ],
 )

@@ -122,7 +122,6 @@ def test_a_server_where_users_log_in_is_never_in_single_user_mode() -> None:
     ("name", "value"),
     [
         ("PALIMPSEST_SINGLE_USER", "maybe"),
-        ("PALIMPSEST_TRIGGER", "cron"),
         ("PALIMPSEST_MAX_FACTS", "many"),
         ("PALIMPSEST_MAX_FACTS", "inf"),
         ("PALIMPSEST_JOURNAL_DAYS", "2.5"),

@@ -88,7 +88,7 @@ def test_41_studio_finds_graphs_schemas_threads_and_the_store(opened: Place, mee
     for path in "/threads", "/memory/facts", "/runs/stream":
         assert ada.http.options(path, headers=asked).headers["access-control-allow-private-network"] == "true"
         assert ada.http.options(path, headers={**asked, "Origin": "https://evil.example"}).status_code == 403
-    assert {each["graph_id"] for each in ada.sdk.assistants.search()} >= {"chat", "memory"}
+    assert {each["graph_id"] for each in ada.sdk.assistants.search()} == {"chat"}
     (chat, *_) = ada.sdk.assistants.search(graph_id="chat")
     schemas: Any = ada.sdk.assistants.get_schemas(chat["assistant_id"])
     assert {"max_tokens", "system_prompt", "memory_mode"} <= set(schemas["context_schema"]["properties"])

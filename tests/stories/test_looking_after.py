@@ -174,5 +174,3 @@ def test_31_a_shared_assistant_is_used_by_all_and_changed_by_none(guarded: Place
     assert "You are a pirate." in ada.sees(assistant=pirate)
     with pytest.raises(REFUSED):
         ada.sdk.assistants.update(pirate, context={"system_prompt": "You are a poet."})
-    with pytest.raises(REFUSED):
-        ada.sdk.runs.wait(None, "memory", input={})

@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from graphs.background import graph as memory_graph
 from graphs.chat import graph as chat_graph
 from graphs.server.assistants import AssistantContexts
 from graphs.server.permissions import assistant_of_graph
@@ -25,7 +24,6 @@ SCHEMAS: dict[str, Any] = {
     assistant_of_graph("chat"): OURS,
     assistant_of_graph("my_own_name"): OURS,
     HERS: OURS,
-    assistant_of_graph("memory"): memory_graph.get_context_jsonschema(),
     OTHERS: {"type": "object"},
 }
 

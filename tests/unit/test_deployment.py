@@ -15,7 +15,7 @@ from tests.e2e.dev_server import PROJECT
 
 SAID_LATE = """
 import os
-import graphs.background, graphs.chat
+import graphs.chat
 os.environ["LANGSMITH_LANGGRAPH_API_VARIANT"] = "local_dev"
 from graphs.deployment import service_of_process
 print(service_of_process().settings.single_user)

@@ -9,7 +9,6 @@ from graphs.server.permissions import OPERATOR, assistant, deny, make_auth, own_
 from memory.namespaces import Owner, user_root
 
 GRAPH_NAMESPACE = UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
-MEMORY_ASSISTANT = uuid5(GRAPH_NAMESPACE, "memory")
 CHAT_ASSISTANT = uuid5(GRAPH_NAMESPACE, "chat")
 ADA = Owner.of("ada")
 PUBLISHED = {"$or": [{"owner": "ada"}, {"created_by": "system"}, {"published": "true"}]}
@@ -52,10 +51,8 @@ async def test_what_no_rule_knows_is_denied() -> None:
 
 @pytest.mark.parametrize("action", ["create", "read", "update", "delete", "search", "create_run"])
 async def test_threads_belong_to_who_made_them(action: str) -> None:
-    value: dict[str, Any] = {"metadata": {"owner": "bob", "reader": "bob", "topic": "x"}}
-    own = {"owner": "ada"}
-    readable = {"$or": [own, {"reader": "ada"}]}
-    assert await own_thread(asks("threads", action), value) == (readable if action in ("read", "search") else own)
+    value: dict[str, Any] = {"metadata": {"owner": "bob", "topic": "x"}}
+    assert await own_thread(asks("threads", action), value) == {"owner": "ada"}
     if action in ("create", "update", "create_run"):
         assert value["metadata"] == {"owner": "ada", "topic": "x"}
 
@@ -64,15 +61,6 @@ async def test_a_thread_without_metadata_gets_its_owner() -> None:
     value: dict[str, Any] = {"metadata": None}
     await own_thread(asks("threads", "create"), value)
     assert value["metadata"] == {"owner": "ada"}
-
-
-@pytest.mark.parametrize("assistant_id", [MEMORY_ASSISTANT, str(MEMORY_ASSISTANT), "memory"])
-async def test_the_memory_graph_is_closed_to_clients(assistant_id: object) -> None:
-    assert "server only" in await refused(own_thread, asks("threads", "create_run"), {"assistant_id": assistant_id})
-    cron = {"payload": {"assistant_id": assistant_id}, "metadata": {}}
-    assert "server only" in await refused(own_cron, asks("crons", "create"), cron)
-    assert "server only" in await refused(assistant, asks("assistants", "create", OPERATOR), {"graph_id": "memory"})
-    assert "server only" in await refused(assistant, asks("assistants", "update"), {"graph_id": "memory"})
 
 
 async def test_the_chat_graph_is_open() -> None:

@@ -88,6 +88,15 @@ def view_of(entry: Entry) -> Update:
     )
 
 
+@router.post("/updates/run", summary="Learn now what waits")
+async def run_updates(call: AgentCall, _: Empty) -> Updates:
+    """Have what waits read now, without its quiet time; what failed is tried again when it is due."""
+    waiting = [entry for entry in await entries_of(call) if entry.state == "pending"]
+    for thread_id in {entry.thread_id for entry in waiting}:
+        call.service.wake(call.owner, thread_id)
+    return Updates(updates=[view_of(entry) for entry in waiting])
+
+
 @router.post("/updates/{key}/retry", summary="Retry a dead update", responses=refusals(404, 409))
 async def retry_update(call: AgentCall, key: str, _: Empty) -> Update:
     """Give a dead update another chance, now."""

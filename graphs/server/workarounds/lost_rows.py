@@ -14,10 +14,8 @@ from langgraph_sdk import get_client
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from graphs.data_folder import CHECKPOINTS
-from graphs.delayed_runs import OWNER_KEY
-from graphs.identity import as_server
+from graphs.identity import OWNER_KEY, as_server
 from graphs.server.asgi import read_request, with_body
-from graphs.server.permissions import CLOSED_GRAPHS
 from graphs.server.threads import batched
 from graphs.settings import Settings
 from memory.effects import tolerated
@@ -105,7 +103,7 @@ def row_of(said: Sequence[Mapping[str, Any]], single_user: bool) -> dict[str, An
     users = {str(each.get("langgraph_auth_user_id") or "") for each in said} - {""}
     owner, graph = first.get("langgraph_auth_user_id") or "", first.get("graph_id")
     is_known = not users if single_user else users == {owner}
-    if not is_known or not graph or graph in CLOSED_GRAPHS or any(_TEMPORARY in each for each in said):
+    if not is_known or not graph or any(_TEMPORARY in each for each in said):
         return None
     row = {key: first[key] for key in ("graph_id", "assistant_id") if first.get(key)}
     if (mode := newest.get(MODE_KEY)) in MODES:

@@ -16,7 +16,6 @@ from langchain_core.runnables import RunnableConfig
 from graphs.chat import build_graph
 from graphs.persistence.postgres_saver import open_postgres_checkpointer
 from graphs.persistence.postgres_store import open_postgres_store
-from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from graphs.turn.state import InputState
@@ -27,6 +26,7 @@ from memory.erase import erase_user
 from memory.namespaces import Owner
 from memory.outbox.receipts import read_receipts
 from tests.fakes import RecordingModel, learns
+from tests.untriggered import Untriggered
 
 LOCAL = Owner.of("local")
 
@@ -42,8 +42,8 @@ async def work(database: str) -> None:
         read_timeout_seconds=60,
         write_timeout_seconds=60,
     )
-    settings = Settings(single_user=True, memory=patient, database_uri=database, trigger="run")
-    service = MemoryService(settings, lambda _, purpose: memory if purpose == "memory" else chat)
+    settings = Settings(single_user=True, memory=patient, database_uri=database)
+    service = Untriggered(settings, lambda _, purpose: memory if purpose == "memory" else chat)
     async with open_postgres_store(database, 3) as store, open_postgres_checkpointer(database, 3) as saver:
         graph = build_graph(service=service, tools=()).compile(checkpointer=saver, store=store)
 

@@ -1,0 +1,12 @@
+"""A service whose updates run when a test asks for them."""
+
+from typing import Any
+
+from palimpsest import MemoryService
+
+
+class Untriggered(MemoryService):
+    """Reads nothing of itself that was written down."""
+
+    def trigger(self, *_: Any, **__: Any) -> None:
+        """Leave it to the test."""
