@@ -160,13 +160,3 @@ def test_a_copy_and_a_fork_go_on(client: SyncLangGraphClient, user: User, told: 
     newest = client.threads.get_history(copy.thread_id, limit=10)
     assert texts(newest[0]["values"]) == texts(client.threads.get_state(copy.thread_id)["values"])
     assert [texts(each["values"]) for each in client.threads.get_history(told.thread_id, limit=1)] == [whole]
-
-
-def test_the_summary_reads_alike_everywhere(client: SyncLangGraphClient, user: User) -> None:
-    told = user.threads["keep, small budget"]
-    state: Any = client.threads.get_state(told.thread_id)
-    running = state["values"]["context"]["running_summary"]
-    ids = [message["id"] for message in state["values"]["messages"]]
-    assert running["summary"] == "They talked about travelling."
-    assert running["last_summarized_message_id"] in running["summarized_message_ids"]
-    assert set(running["summarized_message_ids"]) <= set(ids)

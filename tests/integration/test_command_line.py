@@ -2,8 +2,6 @@
 
 import json
 import re
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -234,18 +232,6 @@ def test_local_files_know_the_conversations(folder: Path, ada: Typed) -> None:
     assert alone.json("erase", "fact", fact, "--yes", "--local")["items"] > 0
 
 
-def test_nothing_is_erased_locally_while_another_process_has_the_files(folder: Path, ada: Typed) -> None:
-    fact = ada.json("facts", "add", "Likes figs")["id"]
-    ada("export", "backup.json")
-    alone = Typed(Failing(httpx.ConnectError("no server")), {})
-    (fact,) = alone.json("import", "backup.json", "--local")["created"]
-    with closing(sqlite3.connect(folder / ".palimpsest" / "store.sqlite")) as server:
-        server.execute("SELECT count(*) FROM store").fetchone()
-        assert "another process has" in alone.refused("erase", "fact", fact, "--yes", "--local")
-        assert alone.json("facts", "list", "--local")["total"] == 1
-    assert alone.json("erase", "fact", fact, "--yes", "--local")["items"] > 0
-
-
 def test_the_data_folder_of_the_settings_counts(folder: Path, ada: Typed) -> None:
     ada("export", "backup.json")
     elsewhere = Typed(Failing(httpx.ConnectError("no server")), {"PALIMPSEST_DATA_DIR": "mine"})
@@ -258,13 +244,6 @@ def test_files_of_users_who_log_in_are_not_opened(folder: Path) -> None:
     assert "--token" in typed.refused("facts", "list", "--local")
     wrong = Typed(Failing(httpx.ConnectError("no server")), {"PALIMPSEST_MAX_FACTS": "many"})
     assert "PALIMPSEST_MAX_FACTS" in wrong.refused("facts", "list", "--local")
-
-
-def test_a_damaged_file_is_named(folder: Path) -> None:
-    (folder / ".palimpsest").mkdir()
-    (folder / ".palimpsest" / "store.sqlite").write_bytes(b"no database at all" * 100)
-    typed = Typed(Failing(httpx.ConnectError("no server")), {})
-    assert "restore it from a backup" in typed.refused("facts", "list", "--local")
 
 
 def test_every_command_teaches_by_examples() -> None:

@@ -89,10 +89,6 @@ def talk() -> Talk:
     return Talk()
 
 
-async def test_nothing_known_nothing_said_about_memory(talk: Talk) -> None:
-    assert "<memory>" not in await talk.say("Hello")
-
-
 async def test_what_arrives_during_a_thread_stands_before_the_newest_message_and_the_block_stays(talk: Talk) -> None:
     talk.learn("User lives in Oslo")
     await talk.say("Hello")
@@ -108,32 +104,6 @@ async def test_what_arrives_during_a_thread_stands_before_the_newest_message_and
     assert "User has a dog" not in json.dumps(talk.state["messages"], default=str)
 
 
-async def test_a_corrected_fact_is_right_in_the_very_next_prompt(talk: Talk) -> None:
-    oslo = talk.learn("User lives in Oslo")
-    await talk.say("Hello")
-    talk.learn("User lives in Bergen", target=oslo)
-
-    prompt = await talk.say("Where do I live?")
-
-    assert "User lives in Bergen" in talk.model.prompts[-1][0].text
-    assert "Oslo" not in prompt
-
-
-async def test_F5_a_deleted_fact_is_gone_from_the_very_next_prompt(talk: Talk) -> None:
-    oslo = talk.learn("User lives in Oslo")
-    await talk.say("Hello")
-    dog = talk.learn("User has a dog")
-    await talk.say("Hello again")
-    for fact_id in (oslo, dog):
-        talk.facts.delete(fact_id)
-
-    prompt = await talk.say("What do you know?")
-
-    assert "Oslo" not in prompt
-    assert "dog" not in prompt
-    assert talk.state["memory"]["receipt"]["facts"] == []
-
-
 async def test_the_state_and_the_receipt_hold_ids_and_counts_never_texts(talk: Talk) -> None:
     oslo = talk.learn("User lives in Oslo")
     await talk.say("Hello")
@@ -147,25 +117,6 @@ async def test_the_state_and_the_receipt_hold_ids_and_counts_never_texts(talk: T
     assert receipt["tokens"]["recalled"] > 0
     assert "Oslo" not in json.dumps(talk.state["memory"])
     assert "dog" not in json.dumps(talk.state["memory"])
-
-
-@pytest.mark.parametrize("trouble", [{"error": ConnectionError("down")}, {"delay": 3.0}])
-async def test_a_store_that_is_down_or_slow_costs_memory_until_it_answers_and_no_longer(
-    talk: Talk, trouble: dict[str, Any]
-) -> None:
-    talk.learn("User lives in Oslo")
-    talk.trouble(trouble)
-    assert "Oslo" not in await talk.say("Hello")
-
-    await talk.heal()
-    assert "Oslo" in await talk.say("Hello again")
-    known = talk.state["memory"]["basis"]
-
-    talk.trouble(trouble)
-    assert "Oslo" not in await talk.say("And now?")
-    await talk.heal()
-    assert "Oslo" in await talk.say("And then?")
-    assert talk.state["memory"]["basis"] == known
 
 
 async def test_a_cold_prefix_takes_what_arrived_into_the_block(talk: Talk) -> None:
@@ -192,22 +143,3 @@ async def test_the_profile_is_shown_and_stays_as_it_was_until_the_next_basis(tal
     assert "Work: Nurse" in await talk.say("Hello again")
     talk.clock.advance(1000)
     assert "Work: Doctor" in await talk.say("Good morning")
-
-
-async def test_no_block_where_none_is_wanted() -> None:
-    talk = Talk(Context(memory_tokens=0))
-    talk.learn("User lives in Oslo")
-
-    assert "Oslo" not in await talk.say("Hello")
-    assert talk.state["memory"]["receipt"]["facts"] == []
-
-
-async def test_F10_the_block_takes_a_quarter_of_a_small_prompt_at_most() -> None:
-    talk = Talk(Context(max_tokens=1024, reply_tokens=64))
-    for number in range(80):
-        talk.learn(f"User has been to harbour number {number} and liked it")
-
-    await talk.say("Hello")
-
-    tokens = talk.state["memory"]["receipt"]["tokens"]
-    assert 128 < tokens["memory"] <= 256

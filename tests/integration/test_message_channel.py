@@ -108,15 +108,3 @@ async def test_what_came_without_an_id_keeps_the_one_it_was_given(tmp_path: Path
         first = [m.id for m in values["messages"]]
         for _ in range(2):
             assert [m.id for m in (await graph.aget_state(config)).values["messages"]] == first
-
-
-async def test_copied_threads_keep_their_messages(tmp_path: Path) -> None:
-    config, copied = (RunnableConfig(configurable={"thread_id": name}) for name in ("t", "copy"))
-    async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
-        graph = compiled(Delta, saver)
-        for turn in range(60):
-            await graph.ainvoke({"messages": [HumanMessage(str(turn), id=f"h{turn}")]}, config)
-        messages = (await graph.aget_state(config)).values["messages"]
-        await saver.acopy_thread("t", "copy")
-        for place in (config, copied):
-            assert (await graph.aget_state(place)).values["messages"] == messages

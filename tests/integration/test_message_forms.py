@@ -71,14 +71,6 @@ async def test_a_conversation_takes_every_form(door: str, form: Form, is_alone: 
     assert [message.id for message in again.values["messages"] if message.type == "human"] == ids
 
 
-@pytest.mark.parametrize("door", DOORS)
-async def test_what_is_not_to_be_learned_is_marked_in_every_form(door: str, form: Form) -> None:
-    house = House(door)
-    await house.invoke({"messages": [form(SAID)]}, mode="incognito")
-    await house.invoke({"messages": [form("And pears")]})
-    assert house.pending() == {"And pears"}
-
-
 def summary_model() -> RecordingModel:
     return RecordingModel(respond=lambda _: "They talked.")
 

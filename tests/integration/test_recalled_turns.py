@@ -18,12 +18,10 @@ from graphs.turn.context import Context
 from memory.config import MemoryConfig
 from memory.control import change_control
 from memory.effects import run
-from memory.erase import aerase_thread
 from memory.facts.store import FactStore
 from memory.message import iso_time
 from memory.namespaces import Owner
 from tests.fakes import Clock, RecordingModel
-from tests.forgetting import aerase_user
 
 ADA = Owner.of("local")
 SECTION = "Past conversations:"
@@ -114,46 +112,6 @@ async def test_a_later_turn_keeps_what_it_showed_and_adds_what_its_message_asks_
     assert "user: We sailed to Bergen" in second
 
 
-@pytest.mark.parametrize("everything", [True, False])
-async def test_what_was_erased_is_gone_from_the_very_next_prompt(talks: Talks, *, everything: bool) -> None:
-    await talks.say("My cello teacher is called Ines", "first")
-    await talks.learn()
-    await talks.until("asked", "Who teaches me the cello?", lambda prompt: SECTION in prompt)
-    assert "Ines" in await talks.say("Who teaches me the cello?", "long")
-
-    if everything:
-        await aerase_user(talks.store, "local")
-    else:
-        await aerase_thread(talks.store, "first")
-
-    assert "Ines" not in await talks.say("Who teaches me the cello, again?", "long")
-    assert "Ines" not in await talks.say("Who teaches me the cello?", "new")
-
-
-async def test_what_a_deleted_fact_came_from_is_not_told_from_the_very_next_prompt_until_it_is_back(
-    talks: Talks,
-) -> None:
-    said = {"message": 1, "action": "new", "content": "Cello teacher is called Ines", "category": "knowledge"}
-    talks.reader.respond = lambda _: json.dumps({"facts": [{**said, "confidence": 0.9}]})
-    await talks.say("My cello teacher is called Ines", "first")
-    await talks.learn()
-    talks.reader.respond = lambda _: '{"facts": []}'
-    await talks.say("We sailed to Bergen in a wooden boat", "second")
-    await talks.learn()
-    await talks.until("asked", "Where did we sail with the boat?", lambda prompt: SECTION in prompt)
-    assert "Ines" in await talks.say("Who teaches me the cello?", "long")  # by the fact
-    facts = FactStore.of_owner(talks.store, ADA)
-    (fact,) = await facts.alist()
-
-    await facts.aretire(fact.id)
-
-    assert "Ines" not in await talks.say("Who teaches me the cello, again?", "long")
-    await talks.until("then", "Where did we sail with the boat?", lambda prompt: SECTION in prompt)
-    assert "Ines" not in await talks.say("Who teaches me the cello?", "new")
-    await facts.aundo()
-    assert "Ines" in await talks.say("Who teaches me the cello?", "newer")
-
-
 async def test_the_turn_after_old_lines_went_recalls_what_is_kept(talks: Talks) -> None:
     days = 86_400
     talks.another_process(replace(talks.settings, memory=replace(talks.settings.memory, journal_days=10)), talks.reader)
@@ -218,12 +176,3 @@ async def test_yesterday_counts_from_the_day_where_the_user_is(
     FactStore(talks.store, "local").create("Went to the fair on 2026-03-09 by tram", "context", 0.1)
 
     assert "the fair" in await talks.say("Where did I go yesterday?", "asked")
-
-
-async def test_without_an_identity_nothing_is_recalled(talks: Talks) -> None:
-    await talks.say("My cello teacher is called Ines", "first")
-    await talks.learn()
-    talks.another_process(Settings(memory=talks.settings.memory), talks.reader)
-
-    for number in range(3):
-        assert "Ines" not in await talks.say("Who teaches me the cello?", f"anyone-{number}")

@@ -3,19 +3,17 @@
 import asyncio
 import threading
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.messages.tool import tool_call
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, tool
+from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs.chat import ChatGraph, build_graph
 from graphs.service import MemoryService
 from graphs.settings import Settings
-from graphs.turn.context import Context
 from memory.config import MemoryConfig
 from memory.context.tokenizer import Encoder, Tokenizer
 from memory.context.tokens import MESSAGE_TOKENS, TokenCounter
@@ -32,43 +30,6 @@ def process(counter: TokenCounter, model: RecordingModel | None = None, tools: S
     settings = Settings(single_user=True, memory=MemoryConfig(debounce_seconds=3600, prepare_summary_share=1.0))
     service = MemoryService(settings, lambda *_: model or RecordingModel())
     return build_graph(service=service, counter=counter, tools=tools)
-
-
-@tool
-def look() -> str:
-    """Look out of the window."""
-    return "rain"
-
-
-@pytest.mark.parametrize("transcript", ["keep", "compact"])
-async def test_what_is_edited_while_a_run_is_interrupted_is_what_the_model_sees(
-    transcript: Literal["keep", "compact"],
-) -> None:
-    model = RecordingModel()
-    context = Context(max_tokens=600, reply_tokens=64, transcript=transcript)
-    graph = process(TokenCounter(), model).compile(checkpointer=InMemorySaver(), interrupt_before=["call_model"])
-    asked: Any = {"messages": [HumanMessage("Where is Oslo?", id="h1"), HumanMessage("Wait. " * 2_000, id="h2")]}
-    await graph.ainvoke(asked, CONFIG, context=context)
-    edits: Any = {"messages": [HumanMessage("Where is Bergen?", id="h1"), HumanMessage("Please.", id="h3")]}
-    await graph.aupdate_state(CONFIG, edits)
-    await graph.ainvoke(None, CONFIG, context=context)
-    sent = "".join(message.text for message in model.prompts[-1])
-    assert "Please." in sent
-    assert "Oslo" not in sent
-    assert TokenCounter()(model.prompts[-1]) <= 600
-
-
-@pytest.mark.parametrize("budget", ["x", -5, None, 3.5])
-async def test_a_budget_that_a_client_wrote_into_the_state_is_not_believed(budget: object) -> None:
-    model = RecordingModel(replies=[AIMessage("", tool_calls=[tool_call(name="look", args={}, id="1")]), "It rains."])
-    graph = process(TokenCounter(), model, tools=[look]).compile(
-        checkpointer=InMemorySaver(), interrupt_after=["tools"]
-    )
-    await graph.ainvoke({"messages": [HumanMessage(QUESTION, id="h")]}, CONFIG)
-    noise: Any = {"memory": {"receipt": {"asked": "h", "messages_budget": budget}}}
-    await graph.aupdate_state(CONFIG, noise)
-    state = await graph.ainvoke(None, CONFIG)
-    assert state["messages"][-1].text == "It rains."
 
 
 @pytest.mark.parametrize("node", ["summarize", "call_model"])

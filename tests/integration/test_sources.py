@@ -1,7 +1,6 @@
 """Every reply says by ids what of memory it was shown, whichever door the conversation came in by."""
 
 import asyncio
-import json
 from typing import Any
 
 import pytest
@@ -45,27 +44,10 @@ async def test_a_reply_of_the_chat_graph_names_the_tokens_of_its_own_prompt() ->
     assert first["messages"] < second["messages"]
 
 
-async def test_sources_hold_no_text(house: House) -> None:
-    FactStore(house.store, "local").create("Is allergic to peanuts", "knowledge", 0.9)
-    state = await house.say("What should I cook?")
-    assert "peanuts" in house.shown()
-    assert "peanuts" not in json.dumps(state["messages"][-1].response_metadata)
-
-
 async def test_a_reply_without_memory_names_nothing(house: House) -> None:
     assert sources_of((await house.say("Hello"))["messages"][-1]) is None
     FactStore(house.store, "local").create("Is allergic to peanuts", "knowledge", 0.9)
     assert sources_of((await house.say("Hello", thread="other", mode="incognito"))["messages"][-1]) is None
-
-
-async def test_an_erased_fact_is_named_by_no_later_reply(house: House) -> None:
-    facts = FactStore(house.store, "local")
-    fact = facts.create("Is allergic to peanuts", "knowledge", 0.9)
-    kept = facts.create("Likes figs", "preference", 0.9)
-    await house.say("What should I cook?")
-    facts.delete(fact.id)
-    state = await house.say("And for dessert?")
-    assert sources_of(state["messages"][-1])["facts"] == [kept.id]
 
 
 async def test_a_provider_is_not_sent_what_earlier_replies_were_shown(house: House) -> None:
@@ -86,19 +68,6 @@ async def test_what_a_provider_says_of_its_answer_stays_beside_the_sources(house
     answer = (await house.say("What should I cook?"))["messages"][-1]
     assert answer.response_metadata["finish_reason"] == "stop"
     assert sources_of(answer) is not None
-
-
-async def test_a_stream_of_states_and_of_updates_carries_the_sources() -> None:
-    house = House()
-    fact = FactStore(house.store, "local").create("Is allergic to peanuts", "knowledge", 0.9)
-    config: Any = {"configurable": {"thread_id": "t", "user_id": "local"}}
-    streamed: dict[str, list[Any]] = {"values": [], "updates": []}
-    sent = {"messages": [{"role": "user", "content": "What should I cook?"}]}
-    async for mode, chunk in house.graph.astream(sent, config, stream_mode=["values", "updates"]):
-        streamed[mode].append(chunk)
-    assert sources_of(streamed["values"][-1]["messages"][-1])["facts"] == [fact.id]
-    (answered,) = (chunk["call_model"] for chunk in streamed["updates"] if "call_model" in chunk)
-    assert sources_of(answered["messages"][-1])["facts"] == [fact.id]
 
 
 async def test_past_turns_and_profile_sections_are_named() -> None:

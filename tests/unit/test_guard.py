@@ -1,11 +1,9 @@
 import pytest
-from starlette.authentication import SimpleUser, UnauthenticatedUser
 from starlette.requests import Request
 from starlette.types import Message
 
-from graphs.server.api.guard import JsonRequest, RateLimit, RefusedRequest, check_origin, user_of
+from graphs.server.api.guard import JsonRequest, RateLimit, RefusedRequest, check_origin
 from tests.fakes import Clock
-from tests.laws.server import NamedUser
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -24,20 +22,6 @@ def request(*chunks: bytes, user: object = None, **headers: str) -> Request:
 
 def status_of(refused: pytest.ExceptionInfo[RefusedRequest]) -> int:
     return refused.value.status
-
-
-def test_the_user_is_who_the_server_says() -> None:
-    asked = request(user=NamedUser("ada"), x_user_id="bob", authorization="Bearer bob")
-    assert user_of(asked, single_user=False) == "ada"
-    assert user_of(asked, single_user=True) == "ada"
-
-
-@pytest.mark.parametrize("user", [None, UnauthenticatedUser(), NamedUser(""), NamedUser("langgraph-studio-user")])
-def test_nobody_has_no_memory_but_in_single_user_mode(user: SimpleUser | None) -> None:
-    with pytest.raises(RefusedRequest) as refused:
-        user_of(request(user=user), single_user=False)
-    assert status_of(refused) == 401
-    assert user_of(request(user=user), single_user=True) == "local"
 
 
 @pytest.mark.parametrize(

@@ -5,19 +5,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from graphs.identity import LOCAL_USER, STUDIO_USER, as_server, identify, owner_of_run
-from memory.namespaces import Owner
+from graphs.identity import LOCAL_USER, STUDIO_USER, as_server, identify
 
 NOBODY: list[object] = [None, "", 0, False, ["ada"], {"identity": "ada"}, STUDIO_USER]
-
-
-@pytest.mark.parametrize("single_user", [True, False])
-def test_the_servers_word_comes_first(single_user: bool) -> None:
-    forged = {"langgraph_auth_user_id": "ada", "user_id": "bob"}
-    assert identify(forged, single_user=single_user) == "ada"
 
 
 def user(identity: str, *, logged_in: bool = True) -> list[object]:
@@ -48,14 +39,6 @@ def test_in_single_user_development_nobody_of_a_server_is_the_local_user(nobody:
 
 
 @pytest.mark.parametrize("nobody", NOBODY)
-@pytest.mark.parametrize("claimed", [None, "", "bob"])
-def test_without_the_servers_word_there_is_no_memory(nobody: object, claimed: object) -> None:
-    configurable = {"langgraph_auth_user_id": nobody, "user_id": claimed}
-    assert identify(configurable, single_user=False) is None
-    assert owner_of_run(configurable, "default", single_user=False) is None
-
-
-@pytest.mark.parametrize("nobody", NOBODY)
 def test_single_user_development_believes_the_client_and_says_so(
     nobody: object, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -69,28 +52,6 @@ def test_single_user_development_believes_the_client_and_says_so(
 def test_single_user_development_has_a_local_user(claimed: object) -> None:
     assert identify({"langgraph_auth_user_id": "", "user_id": claimed}, single_user=True) == LOCAL_USER
     assert identify({}, single_user=True) == LOCAL_USER
-
-
-@given(st.text(min_size=1), st.text(min_size=1))
-def test_different_people_have_different_memory(one: str, other: str) -> None:
-    owners = [
-        owner_of_run({"langgraph_auth_user_id": name}, "default", single_user=False)
-        for name in (one, other)
-        if name != STUDIO_USER
-    ]
-    assert len(set(owners)) == len({one, other} - {STUDIO_USER})
-
-
-@pytest.mark.parametrize(
-    "names",
-    [("al", "alice"), ("al", "AL"), ("al", "al%"), ("al", "al."), ("e\u0301", "\u00e9"), ("x" * 100_000, "x" * 99_999)],
-)
-def test_similar_names_are_different_people(names: tuple[str, str]) -> None:
-    one, other = (owner_of_run({"langgraph_auth_user_id": name}, "default", single_user=False) for name in names)
-    assert isinstance(one, Owner)
-    assert isinstance(other, Owner)
-    assert one.segment != other.segment
-    assert len(one.segment) == len(other.segment)
 
 
 async def test_the_server_acts_without_its_callers_authority() -> None:

@@ -1,25 +1,14 @@
 """What a process counts: a function of what happened, with labels that name nobody and stay few."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import HumanMessage
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.memory import InMemoryStore
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from graphs.chat import build_graph
 from graphs.metrics import COUNTERS, Metrics
-from graphs.service import MemoryService
-from graphs.settings import Settings
 from memory.context.summarizer import Cut
-from memory.namespaces import Owner
 from memory.outbox.receipts import UpdateReceipt
-from tests.fakes import RecordingModel, learns
 
 RECEIPT = UpdateReceipt(
     time="2026-01-01T00:00:00+00:00",
@@ -113,21 +102,3 @@ def test_no_label_says_what_was_not_listed_beforehand(reason: str, mode: str, re
 def test_no_family_has_a_label_for_a_user_a_thread_or_a_model() -> None:
     labels = {label for family in COUNTERS.values() for label in family.labels}
     assert labels == {"outcome", "reason", "written", "purpose"}
-
-
-async def test_a_conversation_counts_turns_and_calls_by_purpose() -> None:
-    def respond(messages: list[Any]) -> str:
-        return learns(messages) if "[1] user" in messages[-1].text else "yes"
-
-    service = MemoryService(Settings(model="fake:model"), lambda *_: RecordingModel(respond=respond))
-    store = InMemoryStore()
-    chat = build_graph(service=service).compile(checkpointer=InMemorySaver(), store=store)
-    who: RunnableConfig = {"configurable": {"thread_id": "T", "langgraph_auth_user_id": "ada"}}
-    await chat.ainvoke({"messages": [HumanMessage("I like figs.")]}, who)
-    await service.adrain(store, Owner.of("ada"))
-    counted = samples(service.metrics)
-    assert counted["palimpsest_turns_total", ("queued",)] == 1
-    assert counted["palimpsest_model_calls_total", ("chat", "answered")] == 1
-    assert counted["palimpsest_model_calls_total", ("extraction", "answered")] == 1
-    assert counted["palimpsest_facts_total", ("created", "")] == 1
-    service.close(0)
