@@ -15,6 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 from dotenv import dotenv_values
 
 from graphs.auth_settings import AuthSettings
+from graphs.local.notes import rules
 from memory.config import APPROVALS, Approval, MemoryConfig
 
 LOCAL = "local"
@@ -362,8 +363,8 @@ class _Variables:
         default = MemoryConfig()
         if model == "local":  # it reads about 50 tokens a second, and one message at a time
             # To wait longer saves no call there, and what was said is known later.
-            default = replace(default, portion_messages=12, extraction_form="brief", debounce_seconds=10.0)
-            default = replace(default, model_timeout_seconds=600.0, lease_seconds=720.0)
+            default = replace(default, portion_messages=12, extraction_form="brief", note_rules=rules)
+            default = replace(default, debounce_seconds=10.0, model_timeout_seconds=600.0, lease_seconds=720.0)
         try:
             return replace(
                 default,

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from datetime import date
+from typing import Literal, Protocol, get_args
 from zoneinfo import ZoneInfo
 
 ExtractionForm = Literal["full", "brief"]
@@ -33,6 +34,29 @@ def stricter(one: Approval, other: Approval) -> Approval:
     return max(one, other, key=APPROVALS.index)
 
 
+class NoteRules(Protocol):
+    """What makes facts of the sentences that a small model notes down, message by message."""
+
+    def examples(self, said: str) -> Sequence[tuple[str, str]]:
+        """Return messages and answers that the model reads before the first of these messages."""
+
+    def stated(self, text: str, day: date | None) -> str:
+        """Return what a message of that day states; empty if it only asks, thanks or greets."""
+
+    def kept(self, notes: Sequence[str], told: str, heard: str, longest: int) -> Sequence[tuple[str, Category]]:
+        """Return the facts of a message that states this, with their categories.
+
+        Args:
+            notes: What the model noted down.
+            told: What the message states.
+            heard: All that was said: a name that does not stand there was made up.
+            longest: Characters of the longest fact.
+        """
+
+    def replaces(self, said: str, content: str, older: str) -> bool:
+        """Say whether a fact of a message takes the place of an older one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryConfig:
     """Limits and switches of one deployment's memory; bad values raise `ValueError` naming the field.
@@ -50,6 +74,7 @@ class MemoryConfig:
             answer and the checks of what it says stay.
         extraction_form: How the memory model answers: `full` as one object with all fields of each fact, `brief` as
             plain sentences, message by message, which a small model can do.
+        note_rules: What makes facts of such sentences; without them each is a fact of the category `knowledge`.
         max_fact_chars: Longer extracted facts are refused as `too_long`.
         debounce_seconds: Quiet time of one conversation before its update runs.
         max_wait_seconds: The longest an update waits under steady traffic.
@@ -89,6 +114,7 @@ class MemoryConfig:
     max_waiting: int = 200
     extraction_prompt: str = ""
     extraction_form: ExtractionForm = "full"
+    note_rules: NoteRules | None = None
     max_fact_chars: int = 500
     debounce_seconds: float = 30.0
     max_wait_seconds: float = 120.0
@@ -142,6 +168,8 @@ def _check(name: str, value: object) -> None:
     if name in _ONE_OF:
         if value not in _ONE_OF[name]:
             raise ValueError(f"{name} must be one of {', '.join(_ONE_OF[name])}, not {value!r}")
+    elif name == "note_rules":
+        pass
     elif name == "time_zone":
         try:
             ZoneInfo(str(value))

@@ -82,21 +82,21 @@ MUTANTS = (
     ),
     Mutant(
         "what is kept of an overlooked sentence hides an order beside it",
-        "memory/extraction/overlooked.py",
+        "graphs/local/notes/overlooked.py",
         "if told.startswith((WISH, _OPINION)) and is_held:",
         "if False:",
         (OVERLOOKED,),
     ),
     Mutant(
         "an overlooked sentence is kept although a note tells it",
-        "memory/extraction/overlooked.py",
+        "graphs/local/notes/overlooked.py",
         "(is_told and not _lacks_detail(telling, part))",
         "False",
         (OVERLOOKED,),
     ),
     Mutant(
         "a note that says less than its sentence stays beside it",
-        "memory/extraction/overlooked.py",
+        "graphs/local/notes/overlooked.py",
         "if note not in telling or not words(note) <= words(told)]",
         "]",
         (OVERLOOKED,),
@@ -412,8 +412,8 @@ MUTANTS = (
     Mutant(
         "a correction to what is known already is a repeat",
         "memory/extraction/validation.py",
-        "if target is None else (said, target) in self._corrected",
-        "",
+        "same = None if target else self._known.get(said)",
+        "same = self._known.get(said)",
         ("tests/rules/test_extraction_sources.py",),
     ),
     Mutant(

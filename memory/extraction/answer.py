@@ -5,11 +5,10 @@ import contextvars
 import json
 import logging
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -17,28 +16,18 @@ from langchain_core.output_parsers import BaseOutputParser
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence
 from langgraph.constants import TAG_NOSTREAM
 
-from memory.config import MemoryConfig
 from memory.effects import Ask, aperform, in_daemon_thread, perform
-from memory.extraction.form import MAX_FACTS_PER_ANSWER
-from memory.facts.profile import MAX_SECTION_CHARS, SECTIONS
+from memory.extraction.form import FACT_LISTS, Answer
 from memory.provider_reason import reason_logged
-from memory.text import one_line
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# A fact's fields besides its content, with their names and the quote, some more where the JSON is indented.
-_FIELDS_CHARS: Final = 600
-# Twice what fits into the schema where every fact and section is as long as may be: 117,200 characters. Of what is
-# longer only that is read, unless it is JSON as a whole.
-MAX_ANSWER_CHARS: Final = 2 * (
-    MAX_FACTS_PER_ANSWER * (MemoryConfig().max_fact_chars + _FIELDS_CHARS) + len(SECTIONS) * MAX_SECTION_CHARS
-)
+# Twice what fits into the schema where each fact and section is as long as may be; of more only that is read.
+MAX_ANSWER_CHARS: Final = 120_000
 # No more brackets are tried: each may be read up to the end.
 MAX_OBJECTS: Final = 200
-_FEW_OBJECTS: Final = 8
-_LISTS: Final = ("facts", "newFacts", "memories")
 # Not as of a reply: a JSON draft in a thought is no answer, wherever in a sentence the thought stands. Chat templates
 # may swallow the opening tag. In a text of JSON no line ends with a tag, and behind one its text ends before a bracket.
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>(?=[^\"\[{`]{0,500}[\[{`]|[^\S\n]*\n)", re.DOTALL | re.IGNORECASE)
@@ -46,8 +35,9 @@ _THINKING = re.compile(r"\A[^\[{]*?<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", r
 _OPENING = re.compile(r"[{\[]")
 _BEGINNING = re.compile(r"\A\s*(?:```(?:json)?\s*)?[{\[]")
 _OBJECT = re.compile(r"{")
-_SENTENCE = re.compile(r'"(?:[^"\\]|\\["\\/bfnrt]){1,1000}"')
-_FACT_LIST = re.compile(r'"(?:facts|newFacts|memories)"\s*:\s*\[')
+_SENTENCE = re.compile(r'"')
+_CONTENT: Final = '"content"'
+_FACT_LIST = re.compile(rf'"(?:{"|".join(FACT_LISTS)})"\s*:\s*\[')
 # Python refuses to convert more than 4,300 digits, and a float has no more than 309.
 _DECODER: Final = json.JSONDecoder(parse_int=lambda digits: float(digits[:400]))
 
@@ -60,90 +50,41 @@ class ExtractionError(ValueError):
         self.raw = raw
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The parts of an answer as they were found; nothing in them is validated yet.
-
-    Attributes:
-        facts: Its facts.
-        profile: Its sections, by name.
-        unread: How many facts more there seem to be.
-        sensitive: The numbers of the messages that it marks as sensitive; `None` if it marks none as anything.
-    """
-
-    facts: tuple[object, ...] = ()
-    profile: tuple[tuple[str, str], ...] = ()
-    unread: int = 0
-    sensitive: tuple[object, ...] | None = None
-
-    @classmethod
-    def of(cls, value: object, text: str) -> Self | None:
-        """Return the answer that a JSON value in a text is; `None` if it is only a part of one."""
-        if not value:
-            return None if '"content"' in text else cls()
-        if isinstance(value, list):  # some models leave the object around the list out
-            return cls(tuple(value)) if all(map(_is_fact, value)) else None
-        if not isinstance(value, Mapping) or not any(name in value for name in (*_LISTS, "profile")):
-            return None
-        facts: list[object] = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), [])
-        profile = value.get("profile")
-        pairs: list[tuple[object, object]] = []
-        if isinstance(profile, Mapping):
-            pairs = list(profile.items())
-        elif isinstance(profile, list):
-            pairs = [(each.get("section"), each.get("text")) for each in profile if isinstance(each, Mapping)]
-        sections = (
-            (name, text) for name, text in pairs[:MAX_OBJECTS] if isinstance(name, str) and isinstance(text, str)
-        )
-        marked = value.get("sensitive")
-        return cls(tuple(facts), tuple(sections), sensitive=tuple(marked) if isinstance(marked, list) else None)
-
-
-def _is_fact(value: object) -> bool:
-    return isinstance(value, Mapping) and "content" in value
-
-
 def parse_answer(raw: str) -> Answer:
-    """Return the facts and the profile sections of an answer.
+    """Return what an answer holds: of drafts the last, of one that broke off, or is broken, the facts that are whole.
 
     Raises:
         ExtractionError: If there is no JSON in what is read of it that could hold facts.
     """
-    said = _without_thoughts(raw)
-    text = said[:MAX_ANSWER_CHARS]
-    answer, end = _last(said, lambda value: Answer.of(value, text))
+    text = _without_thoughts(raw)[:MAX_ANSWER_CHARS]
+    answers = [(answer, end) for value, end in _values(text, _OPENING) if (answer := _answer_in(value, text))]
+    answer, end = answers[-1] if answers else (None, 0)
     opening = _FACT_LIST.search(text, end)
     if answer is not None and opening is None:
         return answer
-    # The list of facts broke off, or has a broken object in it: those that are whole count.
-    begin = opening.end() if opening else 0
-    whole = tuple(value for value, _ in _values(text, _OBJECT, begin) if _is_fact(value))
+    begin = opening.end() if opening else len(text) if _CONTENT not in text else 0
+    parts = _OBJECT if _CONTENT in text else _SENTENCE
+    whole = tuple(value for value, _ in _values(text, parts, begin) if _is_fact(value))
     if whole:  # of one it is known that it is no whole one
-        return Answer(whole, unread=max(0, said.count('"content"', begin) - len(whole) - 1))
+        return Answer(facts=whole, unread=max(0, text.count(_CONTENT, begin) - len(whole) - 1))
     if answer is None:
         raise ExtractionError(raw)
     return answer
 
 
-def parse_sentences(raw: str) -> list[str]:
-    """Return the sentences of an answer that is a list of them, or an object with one; of a broken one, the whole ones.
+def _answer_in(value: object, text: str) -> Answer | None:
+    """Return the answer that a JSON value in a text is; `None` if it is only a part of one."""
+    if not value:
+        return None if _CONTENT in text else Answer()
+    if isinstance(value, list):  # some models leave the object around the list out
+        return Answer(facts=tuple(value)) if all(map(_is_fact, value)) else None
+    if isinstance(value, Mapping) and not value.keys().isdisjoint((*FACT_LISTS, "profile")):
+        return Answer.model_validate(value)
+    return None
 
-    Raises:
-        ExtractionError: If there is no such list in what is read of it.
-    """
-    said = _without_thoughts(raw)
-    text = said[:MAX_ANSWER_CHARS]
 
-    def listed(value: object) -> list[object] | None:
-        found = next((value[name] for name in _LISTS if name in value), None) if isinstance(value, Mapping) else value
-        return found if isinstance(found, list) else None
-
-    found, _ = _last(said, listed)
-    if found is not None:
-        return [one_line(each) for each in found if isinstance(each, str) and each.strip()]
-    if '"facts"' not in text:
-        raise ExtractionError(raw)
-    return [one_line(json.loads(each)) for each in _SENTENCE.findall(text.partition("[")[2])]
+def _is_fact(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, Mapping) and "content" in value)
 
 
 def _without_thoughts(raw: str) -> str:
@@ -151,24 +92,9 @@ def _without_thoughts(raw: str) -> str:
     return _THINKING.sub("", _THOUGHT.sub("", raw))
 
 
-def _last(said: str, read: Callable[[object], T | None]) -> tuple[T | None, int]:
-    """Return the last JSON value of an answer that can be read, as what comes before is drafts, and where it ends.
-
-    Of a long answer a few values of the whole are looked at, then those of its beginning.
-    """
-    parts = [(said, _FEW_OBJECTS)] if len(said) > MAX_ANSWER_CHARS else []
-    for text, tries in (*parts, (said[:MAX_ANSWER_CHARS], MAX_OBJECTS)):
-        found = [
-            (fits, end) for value, end in _values(text, _OPENING, tries=tries) if (fits := read(value)) is not None
-        ]
-        if found:
-            return found[-1]
-    return None, 0
-
-
-def _values(text: str, opening: re.Pattern[str], at: int = 0, tries: int = MAX_OBJECTS) -> Iterator[tuple[Any, int]]:
+def _values(text: str, opening: re.Pattern[str], at: int = 0) -> Iterator[tuple[Any, int]]:
     """Yield the JSON values that begin with such a bracket, the outermost first, and their ends; bounded work."""
-    for _ in range(tries):
+    for _ in range(MAX_OBJECTS):
         found = opening.search(text, at)
         if found is None:
             return

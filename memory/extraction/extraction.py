@@ -1,11 +1,11 @@
 """From what was said to facts: a model is asked, its answer read with tolerance, its facts validated one by one."""
 
-import json
 import logging
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
@@ -13,11 +13,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from memory import prompts
 from memory.config import MemoryConfig
 from memory.effects import aperform, perform
-from memory.extraction.answer import Answer, ExtractionError, aask, ask, parse_answer
+from memory.extraction.answer import ExtractionError, aask, ask, parse_answer
 from memory.extraction.brief import ExtractionCall, read_briefly
-from memory.extraction.days import with_dates
-from memory.extraction.dialogue import answers, day_of, in_pieces, line_before, new_messages, render_dialogue
-from memory.extraction.form import FIELDS, FoundFact, answer_schema
+from memory.extraction.dialogue import answers, in_pieces, line_before, new_messages, render_dialogue
+from memory.extraction.form import FIELDS, Answer, FoundFact, answer_schema
 from memory.extraction.validation import is_quoted, validated
 from memory.facts.changes import Extraction, Refusal, reasons
 from memory.facts.fact import Fact, strongest_first
@@ -114,21 +113,13 @@ def judge_fact(
     said += [
         line for each in new_messages(task.messages) if answers(each.text, line := line_before(each, task.messages))
     ]
-    wanted, day = words(content := str(fact.get("content", ""))), day_of(new_messages(task.messages)[-1])
+    wanted = words(str(fact.get("content", "")))
     if 2 * len(wanted & words(" ".join((*said, corrects.content if corrects else "")))) < len(wanted):
         return Extraction(refused=(Refusal(reason="not_said"),))
-    fact = {**fact, "content": with_dates(content, day) if day else content}
     if corrects is not None:
         task = replace(task, shown=[corrects, *task.shown])
         fact = {**fact, "action": "corrects", "known": 1}
-    return task.judged(parse_answer(json.dumps({"facts": [fact]})))
-
-
-def _facts_in(raw: str) -> tuple[object, ...]:
-    try:
-        return parse_answer(raw).facts
-    except ExtractionError:
-        return ()
+    return task.judged(Answer(facts=(fact,)))
 
 
 def _moved(time: str, zone: tzinfo) -> str:
@@ -181,13 +172,14 @@ class _Task:
         found = [(each, FoundFact.of(each)) for each in answer.facts]
         loose = [fact for _, fact in found if fact.quote and not is_quoted(fact, self.messages)]
         if loose:  # once more for words that stand nowhere; what still quotes none that do is refused
-            wrong = "\n".join(f"- {fact.quote}" for fact in loose)
+            wrong, more = "\n".join(f"- {fact.quote}" for fact in loose), tuple[Any, ...]()
             again = yield ExtractionCall(
                 [*prompt, AIMessage(raw), HumanMessage(prompts.EXTRACTION_AGAIN.format(quotes=wrong))], schema
             )
-            more = _facts_in(again)
+            with suppress(ExtractionError):
+                more = parse_answer(again).facts
             logger.info("asked once more for the words of %d facts, got %d", len(loose), len(more))
-            answer = replace(answer, facts=(*(each for each, fact in found if fact not in loose), *more))
+            answer = answer.model_copy(update={"facts": (*(each for each, fact in found if fact not in loose), *more)})
         return self.judged(answer)
 
     def _prompt(self) -> list[BaseMessage]:

@@ -8,7 +8,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from memory.config import MEANINGS, Category, MemoryConfig, Topic
 from memory.facts.changes import Action
@@ -83,6 +92,41 @@ class FoundFact(BaseModel):
     def of(cls, value: object) -> Self:
         """Return what can be read of a value; of one that is no object, nothing."""
         return cls.model_validate(value) if isinstance(value, Mapping) else cls.model_validate({"action": None})
+
+
+FACT_LISTS: Final = ("facts", "newFacts", "memories")
+"""How models call the list of facts."""
+
+
+def _listed(value: object) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _pairs(value: object) -> list[tuple[str, str]]:
+    """Return the sections of a profile, told as a list or as one object."""
+    if isinstance(value, Mapping):
+        value = [{"section": name, "text": text} for name, text in value.items()]
+    given = [each for each in _listed(value) if isinstance(each, Mapping)]
+    pairs = ((each.get("section"), each.get("text")) for each in given[: 2 * len(SECTIONS)])
+    return [(name, text) for name, text in pairs if isinstance(name, str) and isinstance(text, str)]
+
+
+class Answer(BaseModel, frozen=True):
+    """The parts of an answer as they were found; nothing in them is judged yet.
+
+    Attributes:
+        facts: Its facts, or a small model's sentences.
+        profile: Its sections, by name.
+        sensitive: The numbers of the messages that it marks as sensitive; `None` if it marks none as anything.
+        unread: How many facts more there seem to be.
+    """
+
+    facts: Annotated[tuple[Any, ...], BeforeValidator(_listed)] = Field(
+        default=(), validation_alias=AliasChoices(*FACT_LISTS)
+    )
+    profile: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs)] = ()
+    sensitive: Annotated[tuple[int, ...] | None, _Tolerant] = None
+    unread: int = 0
 
 
 FIELDS: Final = "\n".join(f'"{name}": {field.description};' for name, field in FoundFact.model_fields.items())

@@ -1,16 +1,13 @@
 """Which facts of a model's answer hold: each is judged alone, so that a bad one costs no good one. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import date
 from typing import Final
 
 from memory import prompts
 from memory.config import MemoryConfig
-from memory.extraction.answer import Answer
 from memory.extraction.dialogue import answers, day_of, line_before, new_messages
-from memory.extraction.foreign_examples import FOREIGN_NOTES
-from memory.extraction.form import MAX_FACTS_PER_ANSWER, FoundFact
+from memory.extraction.form import MAX_FACTS_PER_ANSWER, Answer, FoundFact
 from memory.extraction.grounding import has_blank, stands_in, unfounded
 from memory.facts.changes import Change, Extraction, Reason, Refusal, Section
 from memory.facts.fact import Fact, period_end
@@ -22,9 +19,9 @@ from memory.text import normalize
 
 # What cites no message of the user, or is a section of the profile, has at least this share of its words from the user.
 _GROUNDED: Final = 0.5
-_EXAMPLE: Final = frozenset(map(normalize, (*prompts.BRIEF_NOTES, *FOREIGN_NOTES)))
+# Small models repeat the facts of the examples in their prompt. One with so many words, all from there, is a retelling.
+_EXAMPLES: Final = frozenset(map(words, prompts.BRIEF_NOTES))
 _EXAMPLE_WORDS: Final = words(prompts.EXTRACTION.partition("Example.")[2])
-# A fact of so many words that all stand there, and of which the user said none, was copied from there.
 _RETOLD: Final = 4
 
 
@@ -50,15 +47,14 @@ def validated(
     reading = _Reading(messages, existing, shown, profile, config)
     for fact in map(FoundFact.of, answer.facts[:MAX_FACTS_PER_ANSWER]):
         reading.take(fact)
-        reading.mark(fact)
-    surplus = len(answer.facts) - MAX_FACTS_PER_ANSWER + answer.unread
-    refused = [*reading.refused, *[Refusal(reason="too_many")] * max(0, surplus)]
-    found = [reading.section(name, text) for name, text in answer.profile]
+    surplus = max(0, len(answer.facts) - MAX_FACTS_PER_ANSWER + answer.unread)
+    sections = [reading.section(name, text) for name, text in answer.profile]
+    refused = [*reading.refused, *[Refusal(reason="too_many")] * surplus]
     return Extraction(
         changes=tuple(reading.changes),
-        refused=(*refused, *(each for each in found if isinstance(each, Refusal))),
-        profile=tuple(each for each in found if isinstance(each, Section)),
-        harmless=reading.harmless(answer.sensitive) if not surplus > 0 else frozenset(),
+        refused=(*refused, *(each for each in sections if isinstance(each, Refusal))),
+        profile=tuple(each for each in sections if isinstance(each, Section)),
+        harmless=frozenset() if surplus else reading.harmless(answer.sensitive),
     )
 
 
@@ -93,52 +89,42 @@ class _Reading:
         self._messages, self._new = messages, new_messages(messages)
         self._shown, self._profile, self._config = shown, profile, config
         # A question that a few words answer tells what they mean.
-        asked = {id(each): line for each in self._new if answers(each.text, line := line_before(each, messages))}
-        spoken = [message.text for message in messages if message.role == "user"]
-        self._user_text = " ".join((*spoken, *asked.values()))
-        self._words_of_new = [words(f"{each.text} {asked.get(id(each), '')}") for each in self._new]
-        self._just_said = frozenset[str]().union(*self._words_of_new)
+        asked = [line if answers(each.text, line := line_before(each, messages)) else "" for each in self._new]
+        told = [f"{each.text} {line}" for each, line in zip(self._new, asked, strict=True)]
+        self._words_of_new = list(map(words, told))
+        self._user_text = " ".join((*(message.text for message in messages if message.role == "user"), *asked))
         self._said = words(self._user_text)
-        self._heard = _words(message.text for message in messages if message.role != "user")
-        self._shown_text = " ".join((*(fact.content for fact in shown), *profile.values()))
-        self._remembered = _words([*(fact.content for fact in existing), *profile.values()])
+        self._heard = words(" ".join(message.text for message in messages if message.role != "user"))
         # What else tells the words of a secret holds it, too, also where it names none.
-        self._secret = _words(part for message in messages for part in secret_parts(message.text))
-        self._contents = {fact.id: fact.content for fact in existing}
-        self._revisions = {fact.id: fact.revision for fact in existing}
-        self._ids = {normalize(fact.content): fact.id for fact in existing if fact.status == "active"}
-        self._taken: set[str] = set()
-        self._corrected: set[tuple[str, str | None]] = set()
+        self._secret = words(" ".join(part for message in messages for part in secret_parts(message.text)))
+        self._known = {normalize(fact.content): fact for fact in existing}
+        self._taken: set[tuple[str, str]] = set()
         self._sensitive: set[str] = set()
 
     def take(self, fact: FoundFact) -> None:
-        """Add the change of one fact, or its refusal."""
+        """Add the change of one fact, or its refusal, and note what it says of the message that it rests on."""
+        cited = self._cited(fact) or self._new
+        if fact.topic != "none":
+            self._sensitive.update(_ids(cited))
         try:
             self.changes.append(self._change(fact))
         except _Refused as refused:
-            sources = self._cited(fact) or self._new
             self.refused.append(
                 Refusal(
                     reason=refused.reason,
                     content="" if refused.reason == "secret" else (fact.content or "")[: self._config.max_fact_chars],
                     category=fact.category or "context",
                     confidence=fact.confidence or 0.0,
-                    sources=_ids(sources),
-                    said_at=sources[-1].time,
+                    sources=_ids(cited),
+                    said_at=cited[-1].time,
                 )
             )
 
-    def mark(self, fact: FoundFact) -> None:
-        """Note what a fact says of the message that it rests on; of one that cites none, it says so of all."""
-        if fact.topic != "none":
-            self._sensitive.update(_ids(self._cited(fact) or self._new))
-
-    def harmless(self, numbers: Iterable[object] | None) -> frozenset[str]:
+    def harmless(self, numbers: Sequence[int] | None) -> frozenset[str]:
         """Return the messages in which the answer found nothing sensitive; none where it does not say it of any."""
         if numbers is None:
             return frozenset()
-        said = {str(number).removesuffix(".0") for number in numbers}
-        marked = {message.id for at, message in enumerate(self._new, 1) if str(at) in said}
+        marked = {message.id for number, message in enumerate(self._new, 1) if number in numbers}
         return frozenset(_ids(self._new)) - self._sensitive - marked
 
     def section(self, name: str, text: str) -> Section | Refusal | None:
@@ -146,16 +132,17 @@ class _Reading:
         full = next((each for each in SECTIONS if name in (each, each.partition(".")[2])), None)
         if full is None:
             return None
+        # It is rewritten as a whole, so all that it was told of before may lend it words, numbers and dates.
+        before = " ".join((*(fact.content for fact in self._known.values()), *self._profile.values()))
+        wanted, newest = words(text), self._new[-1]
         reason = self._objection(text)
-        if reason is None:
-            told = len(words(text) & (self._said | self._remembered))
-            # It is rewritten as a whole, so all that it was told of before may lend it numbers and dates.
-            said = f"{self._user_text} {self._shown_text}"
-            if told < _GROUNDED * len(words(text)) or unfounded(text, said, day_of(self._new[-1])):
-                reason = "not_said"
-        if reason is not None:
+        if not reason and (
+            len(wanted & (self._said | words(before))) < _GROUNDED * len(wanted)
+            or unfounded(text, f"{self._user_text} {before}", day_of(newest))
+        ):
+            reason = "not_said"
+        if reason:
             return Refusal(reason=reason, content="" if reason == "secret" else bounded(text))
-        newest = self._new[-1]
         return Section(
             name=full,
             text=bounded(text),
@@ -166,21 +153,39 @@ class _Reading:
 
     def _change(self, fact: FoundFact) -> Change:
         """Return what a fact changes; a correction of no fact that was shown is news."""
-        action, known = fact.action, fact.known or 0
-        target = self._shown[known - 1].id if 1 <= known <= len(self._shown) else None
-        if action is None or (action == "ends" and target is None):
+        known = fact.known or 0
+        target = self._shown[known - 1] if fact.action != "new" and 1 <= known <= len(self._shown) else None
+        if fact.action is None or (fact.action == "ends" and target is None):
             raise _Refused("malformed")
-        if target is None or action == "new":
-            action, target = "new", None
         if fact.quote and not is_quoted(fact, self._messages):
             raise _Refused("not_said")
-        if action == "confirms" and not fact.quote and not self._is_repeated(self._contents.get(target or "", "")):
+        if target is None:
+            return self._told(fact, None)
+        if fact.action == "confirms" and not fact.quote and not self._is_repeated(target.content):
             raise _Refused("not_said")
-        if action == "ends":
+        if fact.action == "ends":
             self._confidence(fact)
-        if action in ("confirms", "ends"):
-            return self._made(fact, Change(action=action, target=target))
-        content = self._content(fact)
+        return self._told(fact, target) if fact.action == "corrects" else self._about(target, fact)
+
+    def _about(self, target: Fact, fact: FoundFact) -> Change:
+        """Return that a known fact was said again, or is over."""
+        sources = self._sources(fact)
+        return Change(
+            action="ends" if fact.action == "ends" else "confirms",
+            target=target.id,
+            target_revision=target.revision,
+            sources=_ids(sources),
+            said_at=sources[-1].time,
+            said_after=sources[-1].edit,
+        )
+
+    def _told(self, fact: FoundFact, target: Fact | None) -> Change:
+        """Return that something is true, in the place of a known fact or by itself."""
+        content = fact.content or ""
+        if len(content) > self._config.max_fact_chars:
+            raise _Refused("too_long")
+        if not normalize(content):
+            raise _Refused("empty")
         if fact.category is None:
             raise _Refused("unknown_category")
         confidence = self._confidence(fact)
@@ -189,32 +194,23 @@ class _Reading:
         if words(content) & self._secret:
             raise _Refused("suspected")
         sources = self._sources(fact)
-        self._check_said(content, target, sources, has_quote=bool(fact.quote))
-        self._learn(content, target, fact)
+        self._check_said(fact, target, sources)
+        self._learn(fact, target)
         begin, end = _period(fact, day_of(sources[-1]))
-        change = Change(
-            action=action, content=content, category=fact.category, confidence=confidence, target=target,
-            valid_from=begin, valid_to=end, topic=fact.topic or "",
-        )  # fmt: skip
-        return self._made(fact, change)
-
-    def _made(self, fact: FoundFact, change: Change) -> Change:
-        sources = self._sources(fact)
-        return replace(
-            change,
+        return Change(
+            action="corrects" if target else "new",
+            content=content,
+            category=fact.category,
+            confidence=confidence,
+            target=target.id if target else None,
+            target_revision=target.revision if target else 0,
             sources=_ids(sources),
             said_at=sources[-1].time,
             said_after=sources[-1].edit,
-            target_revision=self._revisions.get(change.target or "", 0),
+            valid_from=begin,
+            valid_to=end,
+            topic=fact.topic or "",
         )
-
-    def _content(self, fact: FoundFact) -> str:
-        content = fact.content or ""
-        if len(content) > self._config.max_fact_chars:
-            raise _Refused("too_long")
-        if not normalize(content):
-            raise _Refused("empty")
-        return content
 
     def _confidence(self, fact: FoundFact) -> float:
         if fact.confidence is None:
@@ -227,43 +223,44 @@ class _Reading:
         """Say why a text must not be kept, whoever said it."""
         return screened(text) or ("placeholder" if has_blank(text, self._user_text) else None)
 
-    def _check_said(
-        self, content: str, target: str | None, sources: Sequence[StoredMessage], *, has_quote: bool
-    ) -> None:
+    def _check_said(self, fact: FoundFact, target: Fact | None, sources: Sequence[StoredMessage]) -> None:
         """Refuse what the user did not say; what has numbers that nobody said waits.
 
         Without a quote, a fact has at least as many of the user's words as of the assistant's. Words of neither are a
         paraphrase, or another language, and count for nobody.
         """
+        content = fact.content or ""
         wanted = words(content)
-        is_retold = len(wanted) >= _RETOLD and wanted <= _EXAMPLE_WORDS and not wanted & self._said
-        if is_retold or (normalize(content) in _EXAMPLE and not wanted <= self._said):
-            raise _Refused("not_said")  # small models repeat the prompt's example
-        if not has_quote and len(wanted & (self._heard - self._said)) > len(wanted & self._said):
+        is_example = wanted in _EXAMPLES or (
+            len(wanted) >= _RETOLD and wanted <= _EXAMPLE_WORDS and not wanted & self._said
+        )
+        is_heard = not fact.quote and len(wanted & (self._heard - self._said)) > len(wanted & self._said)
+        if is_heard or (is_example and not wanted <= self._said):
             raise _Refused("not_said")
-        lines = (line_before(each, self._messages) for each in sources) if has_quote else ()
-        said = " ".join((self._user_text, *lines, self._contents.get(target or "", ""), *_stamps(sources)))
+        lines = [line_before(each, self._messages) for each in sources] if fact.quote else []
+        # "On the 7th" may be said of the message's own day.
+        days = [day.isoformat() for each in sources if (day := day_of(each))]
+        said = " ".join((self._user_text, *lines, *days, target.content if target else ""))
         if unfounded(content, said, day_of(sources[-1])):
             raise _Refused("unfounded")
 
     def _is_repeated(self, content: str) -> bool:
         """Say whether the user said or affirmed it again just now: models repeat what they were shown as known."""
-        return bool(words(content) & self._just_said)
+        return any(words(content) & each for each in self._words_of_new)
 
-    def _learn(self, content: str, target: str | None, fact: FoundFact) -> None:
+    def _learn(self, fact: FoundFact, target: Fact | None) -> None:
         """Refuse what the answer says twice, and what a fact says already: if the user repeated it, it is confirmed.
 
         A correction is no repeat, even if another fact says the truth by now: the wrong one has to go.
         """
-        said = normalize(content)
-        same = self._ids.get(said)
-        if target is None and same is not None and self._is_repeated(content):
-            self.changes.append(self._made(fact, Change(action="confirms", target=same)))
-        is_repeat = said in self._taken or same is not None if target is None else (said, target) in self._corrected
-        if is_repeat:
+        said = normalize(fact.content or "")
+        same = None if target else self._known.get(said)
+        if same and self._is_repeated(same.content):
+            self.changes.append(self._about(same, fact))
+        place = (said, target.id if target else "")
+        if same or place in self._taken or (not target and any(said == each for each, _ in self._taken)):
             raise _Refused("duplicate")
-        self._taken.add(said)
-        self._corrected.add((said, target))
+        self._taken.add(place)
 
     def _sources(self, fact: FoundFact) -> list[StoredMessage]:
         """Return the user's messages a fact was taken from.
@@ -283,7 +280,7 @@ class _Reading:
         return self._new
 
     def _cited(self, fact: FoundFact) -> list[StoredMessage]:
-        return [message for n, message in enumerate(self._new, 1) if n == fact.message]
+        return [message for number, message in enumerate(self._new, 1) if number == fact.message]
 
 
 def _period(fact: FoundFact, said: date | None) -> tuple[str, str]:
@@ -298,15 +295,6 @@ def _period(fact: FoundFact, said: date | None) -> tuple[str, str]:
     return begin, end
 
 
-def _stamps(sources: Sequence[StoredMessage]) -> Iterable[str]:
-    """Return the days of messages: "on the 7th" may be said of this one."""
-    return (day.isoformat() for each in sources if (day := day_of(each)))
-
-
 def _ids(sources: Iterable[StoredMessage]) -> tuple[str, ...]:
     """Return the ids of messages, once for all pieces of one."""
     return tuple(dict.fromkeys(message.id for message in sources))
-
-
-def _words(texts: Iterable[str]) -> frozenset[str]:
-    return frozenset().union(*map(words, texts))

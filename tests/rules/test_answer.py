@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.extraction.answer import Answer, ExtractionError, parse_answer
+from memory.extraction.answer import ExtractionError, parse_answer
+from memory.extraction.form import Answer
 
 FACT = {"content": "Lives in Oslo", "category": "knowledge", "confidence": 0.9}
 WHOLE = json.dumps({"facts": [FACT], "profile": []})

@@ -4,22 +4,18 @@ import json
 
 import pytest
 
+from graphs.local.notes import rules
+from graphs.local.notes.category import category_of
+from graphs.local.notes.rules import about_its_subject, is_about_the_same, is_statement, without_requests
 from memory import prompts
 from memory.config import Category, MemoryConfig
-from memory.extraction.answer import ExtractionError, parse_sentences
-from memory.extraction.brief import (
-    about_its_subject,
-    is_about_the_same,
-    is_statement,
-    without_requests,
-)
-from memory.extraction.category import category_of
+from memory.extraction.answer import ExtractionError, parse_answer
 from memory.extraction.extraction import aextract_facts, extract_facts
 from memory.facts.changes import Extraction
 from tests.extracting import known, reasons, said
 from tests.fakes import RecordingModel
 
-BRIEF = MemoryConfig(extraction_form="brief")
+BRIEF = MemoryConfig(extraction_form="brief", note_rules=rules)
 
 
 def notes(*sentences: str) -> str:
@@ -121,7 +117,7 @@ def test_what_the_assistant_says_of_itself_is_not_shown() -> None:
 
 def test_a_deployment_says_what_the_memory_model_is_told_and_the_examples_stay() -> None:
     model = RecordingModel(replies=[notes(), notes()])
-    told = MemoryConfig(extraction_form="brief", extraction_prompt="Note down allergies.")
+    told = MemoryConfig(extraction_form="brief", note_rules=rules, extraction_prompt="Note down allergies.")
     extract_facts(model, [said("I like tea.")], config=told)
     extract_facts(model, [said("I like tea.")], config=BRIEF)
     assert [prompt[0].text for prompt in model.prompts] == ["Note down allergies.", prompts.BRIEF_EXTRACTION]
@@ -232,12 +228,12 @@ def test_two_facts_that_share_a_word_are_not_about_the_same() -> None:
     ],
 )
 def test_an_answer_is_read_with_tolerance(raw: str, sentences: list[str]) -> None:
-    assert parse_sentences(raw) == sentences
+    assert [each.strip() for each in parse_answer(raw).facts if isinstance(each, str) and each] == sentences
 
 
 def test_an_answer_without_a_list_is_an_error() -> None:
     with pytest.raises(ExtractionError):
-        parse_sentences("I am sorry, I cannot do that.")
+        parse_answer("I am sorry, I cannot do that.")
 
 
 def test_the_answer_is_bounded() -> None:

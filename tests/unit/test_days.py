@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.extraction.days import leading_stamp, stamped_day, with_dates
+from graphs.local.notes.days import with_dates
+from memory.extraction.days import leading_stamp, stamped_day
 
 FRIDAY = date(2026, 5, 8)
 

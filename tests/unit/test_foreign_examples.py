@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from graphs.local.notes import rules
+from graphs.local.notes.foreign_examples import FOREIGN_EXAMPLES, examples_for
 from memory.config import MemoryConfig
 from memory.extraction.extraction import extract_facts
-from memory.extraction.foreign_examples import FOREIGN_EXAMPLES, examples_for
 from memory.facts.changes import Extraction
 from memory.message import StoredMessage
 from memory.prompts import BRIEF_EXAMPLES
 from tests.fakes import RecordingModel
 
-BRIEF = MemoryConfig(extraction_form="brief")
+BRIEF = MemoryConfig(extraction_form="brief", note_rules=rules)
 LINES = (Path(__file__).parents[1] / "data" / "dialogues.jsonl").read_text("utf-8").splitlines()
 DIALOGUES: list[dict[str, str]] = [json.loads(line) for line in LINES]
 

@@ -20,6 +20,7 @@ from memory.config import MemoryConfig
 from memory.extraction.answer import ExtractionError, parse_answer
 from memory.extraction.days import leading_stamp
 from memory.extraction.dialogue import in_pieces, render_dialogue
+from memory.extraction.form import Answer
 from memory.extraction.validation import validated
 from memory.facts.fact import checked_content
 from memory.facts.words import words
@@ -221,8 +222,8 @@ def parse(text: str) -> object:
 def judge(text: str) -> object:
     said = (StoredMessage("1", "user", "I like tea a lot", "2026-05-08T10:00:00+00:00"),)
     fact = {"content": text, "category": "context", "confidence": 0.9, "message": 1}
-    answer = parse_answer("[]")
-    odd = type(answer)((fact, {**fact, "content": "Likes tea", "confidence": text}), (("user.work", text),))
+    facts = [fact, {**fact, "content": "Likes tea", "confidence": text}]
+    odd = Answer.model_validate({"facts": facts, "profile": {"user.work": text}})
     return validated(odd, said, existing=(), shown=(), profile={}, config=MemoryConfig())
 
 

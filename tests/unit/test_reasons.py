@@ -6,9 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from graphs.local.notes import rules
+from graphs.local.notes.reasons import with_reasons
 from memory.config import MemoryConfig
 from memory.extraction.extraction import extract_facts
-from memory.extraction.reasons import with_reasons
 from memory.facts.words import words
 from tests.extracting import said
 from tests.fakes import RecordingModel
@@ -143,7 +144,7 @@ def test_a_reason_is_a_part_of_the_fact_in_extraction() -> None:
     extraction = extract_facts(
         model,
         [said("I decided to take the train. It leaves Zurich at 7:32. When should I be there?")],
-        config=MemoryConfig(extraction_form="brief"),
+        config=MemoryConfig(extraction_form="brief", note_rules=rules),
     )
 
     assert [(change.content, change.category) for change in extraction.changes] == [

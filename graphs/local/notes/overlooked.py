@@ -8,11 +8,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from graphs.local.notes.category import category_of
+from graphs.local.notes.foreign_examples import language_of
+from graphs.local.notes.reasons import STANCES, tells
+from graphs.local.notes.retelling import WISH, retold
 from memory.config import Category
-from memory.extraction.category import category_of
-from memory.extraction.foreign_examples import language_of
-from memory.extraction.reasons import STANCES, tells
-from memory.extraction.retelling import WISH, retold
 from memory.facts.words import words
 from memory.screening.door import screened
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from graphs.local.notes.category import category_of
+from graphs.local.notes.retelling import FIRST_PERSON, in_third_person, retold
 from memory.config import Category
-from memory.extraction.category import category_of
-from memory.extraction.retelling import FIRST_PERSON, in_third_person, retold
 from memory.facts.words import words
 from memory.screening.door import screened
 

@@ -1,0 +1,191 @@
+"""What rules make of what a small model notes down of one message (`memory.config.NoteRules`). English. Pure."""
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from typing import Final
+
+from graphs.local.notes.days import with_dates
+from graphs.local.notes.foreign_examples import FOREIGN_NOTES, examples_for
+from graphs.local.notes.overlooked import with_overlooked
+from graphs.local.notes.reasons import tells, with_reasons
+from graphs.local.notes.retelling import in_third_person
+from memory.config import Category
+from memory.facts.words import words
+from memory.text import fold, sentences, word_set
+
+# "Rome" is said by "Roma", and "Oslo" by "Oslo's".
+_BEGINNING: Final = 3
+_WORD = re.compile(r"[^\W\d_]+")
+_USER: Final = "User Nutzer"
+
+
+def examples(said: str) -> Sequence[tuple[str, str]]:
+    """Return what the model reads before the first message: it writes in the language of its examples."""
+    return examples_for(said)
+
+
+def stated(text: str, day: date | None) -> str:
+    """Return what a message states, with dates behind "yesterday" and the like; empty if it only asks or thanks."""
+    told = without_requests(text)
+    if not words(_ACKNOWLEDGED.sub("", told)):
+        return ""
+    return with_dates(told, day) if day else told
+
+
+def kept(notes: Sequence[str], told: str, heard: str, longest: int) -> Sequence[tuple[str, Category]]:
+    """Return the facts of a message, with their categories (`memory.config.NoteRules`)."""
+    known, parts = _beginnings(f"{heard} {_USER}"), sentences(told)
+    own = [each for each in notes if each not in FOREIGN_NOTES or words(each) <= words(heard)]
+    whole = [about_its_subject(each, told) for each in own if is_statement(each) and _names_in(each) <= known]
+    whole = [each for each in whole if each]
+    whole += _wishes(parts, whole)
+    found = with_reasons(with_overlooked(whole, parts), parts, longest)
+    return [(text, note.category) for note in found if (text := in_third_person(note.text))]
+
+
+def _names_in(note: str) -> frozenset[str]:
+    """Return the beginnings of the words with a capital letter within a note: one that nobody said was made up."""
+    return _beginnings(" ".join(word for word in note.split()[1:] if word.strip("\"'(\u201c")[:1].isupper()))
+
+
+def _beginnings(text: str) -> frozenset[str]:
+    return frozenset(word[:_BEGINNING] for word in _WORD.findall(fold(text)))
+
+
+_ASKING = re.compile(
+    r"(?:(?:and|but|so|also|then|ok|okay|well|hi|hello|hey|thanks|please)[,!]?\s)*"
+    r"(?:what|which|how|who|whom|whose|where|when|why|is|are|was|were|do|does|did|can|could|"
+    r"should|shall|would|will|has|have|had|any|anything|funny|right|really)\b",
+    re.IGNORECASE,
+)
+
+
+# "Could you always answer in two sentences?" asks for nothing that is done with one answer.
+_STANDING_REQUEST = re.compile(
+    r"^(?:can|could|would|will) you (?:please )?(?P<wish>.{0,300}\b(?:always|never|from now on|in future|"
+    r"(?:answer|write to|speak to|talk to|call|address) me)\b.{0,300})\?$",
+    re.IGNORECASE,
+)
+
+
+_WISH = re.compile(
+    r"please (?P<wish>.{0,300}?\b(?:always|never|from now on|in future|"
+    r"(?:answer|write to|speak to|talk to|call|address) me)\b.{0,300}?)[.!]?$",
+    re.IGNORECASE,
+)
+
+
+def _wishes(parts: Sequence[str], notes: Sequence[str]) -> list[str]:
+    """Return how the user wants to be answered where no note tells it: a small model may obey instead of noting."""
+    found = [in_third_person(match["wish"]) for part in parts if (match := _WISH.match(part))]
+    return [f"User prefers the assistant to {wish}." for wish in found if not any(tells(note, wish) for note in notes)]
+
+
+# "Write a limerick", "please shorten this": done with one answer. What names somebody's own things tells of them.
+_TASK = re.compile(
+    r"(?:(?:ok|okay|great|now|then|and|also|thanks|hi|hello|hey|perfect|nice)[,.!]?\s)*(?:please\s)?"
+    r"(?:write|draft|translate|shorten|summari[sz]e|explain|rewrite|rephrase|proofread|correct|fix|list|name|give|tell|"
+    r"show|create|generate|compare|calculate|convert|suggest|recommend|describe|define|solve|sort|spell)\s"
+    r"(?:me|us|this|these|that|the|an?|it|some|\d+|two|three|five|ten)\b"
+    r"(?!.{0,300}\b(?:my|our|i|we|i['\u2019](?:m|ve|ll|d)|to me|always|never|from now on|in future|answers?)\b)",
+    re.IGNORECASE,
+)
+
+
+def without_requests(text: str) -> str:
+    """Return a text without its questions and tasks, which a small model does, or takes for facts.
+
+    What begins like a statement stays ("I can't eat nuts, what could I bake?"), and so does what is asked for good.
+    """
+    parts = [_STANDING_REQUEST.sub(r"Please \g<wish>.", part) for part in sentences(text)]
+    return " ".join(part for part in parts if not (_TASK.match(part) or (part.endswith("?") and _ASKING.match(part))))
+
+
+_ACKNOWLEDGED = re.compile(
+    r"\b(?:ok|okay|haha|ha|great|perfect|cool|nice|fine|good one|i see|got it|sounds good|hi|hello|hey|bye|goodbye|"
+    r"good (?:morning|evening|night)|thanks?(?: you)?(?: (?:so|very) much| a lot)?(?: for .{0,40})?)\b[,.!]?",
+    re.IGNORECASE,
+)
+_IDLE = re.compile(
+    r"(?:the )?user (?:asks|asked|is asking|wonders|wants to know|would like to know|needs? (?:advice|help|to know)|"
+    r"is looking for (?:advice|tips|help)|says?\b|said\b|thanks?\b|greets?\b|"
+    r"does(?:n['\u2019]t| not) know(?: yet)?[.!]?$)"
+    r"|el usuario (?:pregunta|quiere saber|agradece|saluda|da las gracias)\b"
+    r"|der nutzer (?:fragt|möchte wissen|will wissen|bedankt|dankt?e?|grüßt)\b"
+    r"|l['\u2019]utilisateur (?:demande|veut savoir|souhaite savoir|remercie|salue)\b"
+    r"|o usuário (?:pergunta|quer saber|agradece|cumprimenta)\b"
+    r"|пользователь (?:спрашивает|хочет знать|благодарит|здоровается|приветствует)\b"
+    r"|ユーザーは.{0,80}(?:尋ねて|質問して|聞いて|知りたい|感謝して|挨拶)",
+    re.IGNORECASE,
+)
+
+
+# Of whom it tells cannot be known where it stands alone.
+_POINTING = re.compile(r"(?:he|she|it|they|this|that|these|those)\b", re.IGNORECASE)
+
+
+def is_statement(sentence: str) -> bool:
+    """Say whether a sentence tells something by itself, and does not only ask, or report that somebody asked."""
+    is_question = sentence.rstrip().endswith(("?", "\uff1f"))
+    return not (is_question or _IDLE.match(sentence) or _POINTING.match(sentence))
+
+
+_USER_DOES = re.compile(r"User (?P<verb>[^\W\d_]+)")
+# Who may stand before a verb and be the user, also where "I" is left out: "Just moved to Oslo."
+_SELF: Final = word_set(
+    "i we just also already finally recently still never always only then now so and but have had to"
+)
+_SOMEBODY: Final = word_set("he she it they who that which")
+
+
+def about_its_subject(sentence: str, source: str) -> str:
+    """Return "Tom found a job" for "User found a job" where the user said so of Tom; empty where it is unclear of whom.
+
+    A small model makes the user the subject of what others do. It keeps the verb, which leads to who does it.
+    """
+    claimed = _USER_DOES.match(sentence)
+    if claimed is None:
+        return sentence
+    said, rest = source.split(), sentence.removeprefix("User")
+    places = (n for n, word in enumerate(said) if n and word.rstrip(".,;:!?") == claimed["verb"])
+    at = next((n for n in places if _goes_on(said[n:], rest)), 0)
+    subject = said[at - 1] if at else ""
+    if not subject.isalpha() or subject.casefold() in _SELF:
+        return sentence
+    if subject.casefold() in rest.casefold():  # "Karis told me": of "User told Karis" neither half can be trusted
+        return ""
+    if at > 1 and said[at - 2].casefold() in ("my", "our"):
+        return f"User's {subject}{rest}"
+    if subject.casefold() in _SOMEBODY:
+        return ""
+    return f"{subject}{rest}" if subject[0].isupper() else sentence
+
+
+def _goes_on(said: Sequence[str], rest: str) -> bool:
+    """Say whether the first telling word behind a verb, if its sentence has one, is also told: "is Ada", or "is 71"."""
+    end = next((n for n, word in enumerate(said, 1) if word.endswith((".", "!", "?"))), len(said))
+    behind = next(filter(None, map(words, said[1:end])), frozenset[str]())
+    return behind <= words(rest)
+
+
+# What tells that something is no longer as it was.
+_CHANGES = re.compile(
+    r"\b(?:not (?:in|on|at|the|a|my|to)|no longer|any ?more|already|actually|instead|changed|moved|sold|quit|left|"
+    r"stopped|now\b|sorry|correction|i meant|wrong|after all|postponed|cancell?ed|earlier than|later than)\b",
+    re.IGNORECASE,
+)
+_SHARED: Final = 0.4
+_LEAST_SHARED: Final = 2
+
+
+def replaces(said: str, content: str, older: str) -> bool:
+    """Say whether a fact of a message takes the place of an older one: something changed, and both share most words."""
+    return bool(_CHANGES.search(said)) and is_about_the_same(content, older)
+
+
+def is_about_the_same(content: str, other: str) -> bool:
+    """Say whether two facts share so many words that the newer one replaces the older one where something changed."""
+    mine, its = words(content), words(other)
+    shared = len(mine & its)
+    return shared >= _LEAST_SHARED and shared >= _SHARED * min(len(mine), len(its))
