@@ -97,6 +97,14 @@ def test_26_an_erased_fact_names_the_threads_that_still_have_its_words(ada: Pers
     assert "quoll" not in ada.sees("animals")
 
 
+def test_64_an_erased_thread_names_the_threads_that_still_have_its_words(ada: Person) -> None:
+    thread, other = ada.thread(), ada.thread()
+    ada.says("I keep a dodo.", thread)
+    ada.knows("User keeps a dodo.")
+    ada.says("What does a dodo eat?", other)
+    assert ada.post("/erase/thread", thread_id=thread)["still_in_threads"] == [other]
+
+
 def test_27_an_export_goes_into_another_users_memory(guarded: Place, meet: Meet) -> None:
     ada, eve = meet(guarded), meet(guarded, " eve")
     ada.says("I live in Oslo.")
