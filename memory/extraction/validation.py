@@ -14,7 +14,7 @@ from memory.facts.fact import Fact, period_end
 from memory.facts.profile import SECTIONS, Profile, base_of, bounded
 from memory.facts.words import words
 from memory.message import StoredMessage
-from memory.screening.door import screened, secret_parts
+from memory.screening.door import answers_with_secret, screened, secret_parts
 from memory.text import normalize
 
 # What cites no message of the user, or is a section of the profile, has at least this share of its words from the user.
@@ -96,7 +96,10 @@ class _Reading:
         self._said = words(self._user_text)
         self._heard = words(" ".join(message.text for message in messages if message.role != "user"))
         # What else tells the words of a secret holds it, too, also where it names none.
-        self._secret = words(" ".join(part for message in messages for part in secret_parts(message.text)))
+        texts = [message.text for message in messages]
+        secret = [part for text in texts for part in secret_parts(text)]
+        secret += [text for at, text in enumerate(texts) if answers_with_secret(texts[:at], text)]
+        self._secret = words(" ".join(secret))
         self._known = {normalize(fact.content): fact for fact in existing}
         self._taken: set[tuple[str, str]] = set()
         self._sensitive: set[str] = set()

@@ -9,7 +9,7 @@ from memory.config import HOLDS, Approval, Hold
 from memory.forms import read_as
 from memory.message import StoredMessage, with_replies
 from memory.namespaces import is_imported
-from memory.screening.door import secrecy
+from memory.screening.door import answers_with_secret, secrecy
 from memory.text import digest
 
 LineSource = Literal["turn", "cut"]
@@ -67,21 +67,22 @@ class JournalEntry:
             return None
         return replace(self, messages=kept, held={each: said for each, said in self.held.items() if each not in ids})
 
-    def judged(self, approval: Approval, harmless: Collection[str] = ()) -> Self:
+    def judged(self, approval: Approval, harmless: Collection[str] = (), before: Sequence[str] = ()) -> Self:
         """Return the entry with those of its messages held that the user wants to be asked about.
 
         Args:
             approval: What the user wants to be asked about.
             harmless: Ids of the messages that a model marked so. One that no model has marked waits, and a reply waits
                 with what it answers.
+            before: The texts before it: what answers a question may be a secret by it.
         """
         passing = frozenset(harmless) if approval == "sensitive" else frozenset()
         said = {one.id for one in self.messages if one.role != "assistant"} or {one.id for one in self.messages}
         waits = with_replies(self.messages, said - passing) if approval != "off" else ()
         held: dict[str, tuple[Hold, ...]] = dict.fromkeys(waits, ("approval",))
-        return replace(self, held=held, harmless=passing, is_screened=False).screened()
+        return replace(self, held=held, harmless=passing, is_screened=False).screened(before)
 
-    def screened(self) -> Self:
+    def screened(self, before: Sequence[str] = ()) -> Self:
         """Return the entry with all of its messages held if one may hold a secret: replies repeat it without its name.
 
         What is imported, or written by a hand, is judged when it is read.
@@ -89,9 +90,10 @@ class JournalEntry:
         if self.is_screened:
             return self
         # What stands in two messages, the name and the value, is one secret.
-        said = [*(one.text for one in self.messages), ".\n".join(one.text for one in self.messages)]
-        held = dict(self.held)
-        if any(map(secrecy, said)):
+        said = [one.text for one in self.messages]
+        held, near = dict(self.held), [*before, *said]
+        is_answer = any(answers_with_secret(near[:at], near[at]) for at in range(len(before), len(near)))
+        if is_answer or any(map(secrecy, (*said, ".\n".join(said)))):
             held = {one.id: tuple(dict.fromkeys((*held.get(one.id, ()), "secret"))) for one in self.messages}
         return replace(self, held=held, is_screened=True)
 
@@ -201,13 +203,14 @@ def entries_of(
         approval: What waits for the user's yes.
         harmless: Ids of the messages that a model marked so.
     """
-    made = []
+    made, before = list[JournalEntry](), list[str]()
     for exchange in exchanges:
         messages = tuple(replace(message, seen=False) for message in exchange)
         entry = replace(draft, day=day_of(exchange[0].time, zone), messages=messages)
         if cut is not None:
             entry = replace(entry, source="cut" if any(one.id in cut for one in messages) else "turn")
-        made.append(entry.judged(approval, harmless))
+        made.append(entry.judged(approval, harmless, before))
+        before = [message.text for message in messages]
     return made
 
 

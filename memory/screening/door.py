@@ -8,6 +8,7 @@ import html
 import json
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal
@@ -30,6 +31,8 @@ _UNSEEN = re.compile("[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u200b-\u200f\u2060-\
 _MARKUP = re.compile(
     r"</? ?(?:system|memory|instructions?|assistant|user|tool|im_start|im_end)\b|<\||\[/?inst\]|<<sys>>"
 )
+# An answer of more words says itself what it is about.
+_FEW_WORDS: Final = 6
 _SENTENCES = re.compile(r"(?<=[.!?])\s|\n")
 # Letters one by one: "I G N O R E", also with dots or hyphens between them; wider gaps part the words. Four letters at
 # least, as "U. S. A." is a name.
@@ -64,6 +67,19 @@ def secret_parts(text: str) -> list[str]:
     """Return the sentences of a text that may hold a secret; all of it where only several together do."""
     found = [part for part in _SENTENCES.split(text) if part.strip() and secrecy(part)]
     return found or ([text] if secrecy(text) else [])
+
+
+def answers_with_secret(before: Sequence[str], text: str) -> bool:
+    """Say whether a few words tell a secret by the question that they answer: "It's 7305", behind "my card's PIN?".
+
+    Args:
+        before: The texts before it, the nearest last: the question may be the last one, or the one before a "yes".
+        text: What answers.
+    """
+    if len(text.split()) > _FEW_WORDS or not any(map(str.isdigit, text)):
+        return False
+    questions = [part.rstrip() for each in before[-2:] for part in _SENTENCES.split(each)]
+    return any(secrecy(f"{part.rstrip('?')}: {text}") for part in questions if part.endswith("?"))
 
 
 def admitted(text: str, field: str) -> Verdict | None:

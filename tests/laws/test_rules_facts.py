@@ -190,6 +190,28 @@ async def test_what_the_model_marks_after_an_outage_waits_no_longer() -> None:
     assert "cupboard" in await person.recalled("Now where is the tea?")
 
 
+@pytest.mark.parametrize(
+    ("question", "yes", "answer", "is_held"),
+    [
+        ("Can I tell you my card PIN?", "Yes.", "It's 7305", True),
+        ("Bereit?", "Wie lautet Ihre PIN?", "Die 7305", True),
+        ("Can I tell you my flat's number?", "Yes.", "It's 7305", False),
+    ],
+)
+async def test_an_answer_is_held_as_what_its_question_asks_for(
+    question: str, yes: str, answer: str, is_held: bool
+) -> None:
+    person = Person()
+    person.memory.respond = lambda _: json.dumps(
+        {"facts": [{"content": "User said 7305", "category": "context", "confidence": 0.9, "message": 2}]}
+    )
+    person.chat.replies = [yes, "Noted: 7305."]
+    await person.say(question, "T")
+    await person.say(answer, "T")
+    assert await person.learn() == ([] if is_held else ["User said 7305"])
+    assert ("7305" in await person.recalled("Noted?")) is not is_held
+
+
 async def test_what_is_written_down_again_waits_on() -> None:
     person = Person()
     house = person.house()
