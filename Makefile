@@ -139,14 +139,13 @@ e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with 
 test-postgres: $(VENV)/dev ## Run the tests of Postgres, and of three processes over one, with more crashes (KILLS=20)
 	@echo "Running the tests of Postgres ..."
 	@$(BIN)/python -m pytest $(wildcard tests/integration/test_*postgres*.py) \
-		$(addprefix tests/integration/test_,user_locks.py database_away.py early_writes.py) \
-		tests/e2e/test_many_processes.py tests/e2e/test_modes_of_many_processes.py tests/e2e/test_database_breaks_off.py \
+		$(addprefix tests/integration/test_,database_away.py early_writes.py) \
+		tests/e2e/test_many_processes.py tests/e2e/test_database_breaks_off.py \
 		tests/e2e/test_deleted_under_any_saver.py --postgres --kills=$(or $(filter-out 30,$(KILLS)),20)
 
 # One worker: its three servers are enough for a small machine. The other files of tests/e2e may be named, too.
 SERVERS ?= 3
-ON_POSTGRES = $(addprefix tests/e2e/test_,isolation.py memory_thread.py \
-	server_session.py server_processes.py quiet_time.py shipped_files.py)
+ON_POSTGRES = $(addprefix tests/e2e/test_,isolation.py server_session.py server_processes.py quiet_time.py shipped_files.py)
 e2e-postgres: ## Run server tests against servers over Postgres and Redis, with more crashes (SERVERS=3 KILLS=20 ON_POSTGRES=tests/e2e/…)
 	@$(MAKE) --no-print-directory VENV=.venv-servers LOCKED=servers \
 		RUN=".venv-servers/bin/python -m pytest $(ON_POSTGRES) --servers=$(SERVERS) --kills=$(or $(filter-out 30,$(KILLS)),20) --durations=10" test

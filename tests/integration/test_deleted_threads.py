@@ -1,14 +1,12 @@
 """Only a deletion that a person asked for, and that the server granted, takes what memory learned along."""
 
 import uuid
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
-from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -29,23 +27,11 @@ THREAD = "0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
 ADA = Owner.of("ada")
 
 
-class BrokenStore(InMemoryStore):
-    """A store of which the writes fail while it is broken."""
-
-    is_broken = False
-
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        listed = list(ops)
-        if self.is_broken and any(isinstance(op, PutOp) for op in listed):
-            raise OSError("disk full")
-        return await super().abatch(listed)
-
-
 class Server:
     """A server with one thread of Ada's, of which memory learned a fact."""
 
     def __init__(self, status: int = 204, prefix: str = "") -> None:
-        self.store, self.clock, self.status = BrokenStore(), Clock(), status
+        self.store, self.clock, self.status = InMemoryStore(), Clock(), status
         self.threads = {THREAD: "ada"}
         self.seen_before: list[str] = []
         self.prefix = prefix
@@ -124,29 +110,6 @@ async def test_nobody_else_is_recorded() -> None:
     assert server.facts() == ["Likes figs"]
 
 
-@pytest.mark.parametrize("is_there", [True, False])
-async def test_what_nobody_knows_the_answer_to_is_told_by_the_thread_itself(is_there: bool) -> None:
-    server = Server(500)
-    assert await server.delete() == 500
-    assert server.records() == ["asked"]
-    if not is_there:
-        del server.threads[THREAD]
-    await server.finish()
-    assert server.records() == ["asked"]  # another process may be answering just now
-    server.clock.advance(IN_FLIGHT_SECONDS)
-    await server.finish()
-    assert server.records() == []
-    assert server.facts() == (["Likes figs"] if is_there else [])
-
-
-async def test_a_thread_that_only_vanished_takes_nothing_along() -> None:
-    server = Server()
-    del server.threads[THREAD]
-    server.clock.advance(IN_FLIGHT_SECONDS)
-    await server.finish()
-    assert server.facts() == ["Likes figs"]
-
-
 async def test_what_a_killed_process_had_granted_is_finished_at_once_though_the_row_came_back() -> None:
     server = Server()
     asked = await arun(server.store, ask_deletion(THREAD, server.clock()))
@@ -154,28 +117,6 @@ async def test_what_a_killed_process_had_granted_is_finished_at_once_though_the_
     await server.finish()
     assert server.facts() == []
     assert server.records() == []
-
-
-async def test_where_memory_fails_the_thread_is_deleted_all_the_same() -> None:
-    server = Server()
-    server.store.is_broken = True
-    assert await server.delete() == 204
-    assert server.threads == {}
-    assert server.facts() == ["Likes figs"]
-
-
-async def test_what_could_not_be_erased_is_erased_later() -> None:
-    server = Server()
-    asked = await (await server.deleted()).ask(THREAD)
-    assert asked
-    server.store.is_broken = True
-    await (await server.deleted()).carry_out(asked)
-    server.store.is_broken = False
-    assert server.records() == ["asked"]
-    del server.threads[THREAD]
-    server.clock.advance(IN_FLIGHT_SECONDS)
-    await server.finish()
-    assert server.facts() == []
 
 
 async def test_what_somebody_wrote_among_the_records_is_left_alone() -> None:
