@@ -18,22 +18,9 @@ from langchain_core.exceptions import (
 
 from graphs.causes import FileUnusable, cause_of
 from graphs.settings import LOCAL
-from memory.provider_reason import provider_reason, status_of
+from memory.provider_reason import provider_reason, says_too_long, status_of
 
 _REFUSED_REQUEST = {400, 413, 422}
-# In the words of OpenAI and vLLM, llama.cpp, Anthropic, Bedrock, Google and Mistral.
-_TOO_LONG = (
-    "context length",
-    "context_length",
-    "context size",
-    "context_size",
-    "context window",
-    "prompt is too long",
-    "input is too long",
-    "input token count",
-    "too many tokens",
-    "too large for model",
-)
 # What a message carries beside its text, in the words of OpenAI, OpenRouter, llama.cpp, Bedrock and Google.
 _CONTENT = ("image", "audio", "video", "pdf", "document", "media", "modal", "mmproj", "vision", "content type")
 
@@ -107,7 +94,7 @@ def is_context_overflow(error: BaseException) -> bool:
     """Return whether a provider refused a prompt because it is too long, so that a smaller one may be sent."""
     if isinstance(error, ContextOverflowError):
         return True
-    return status_of(error) in _REFUSED_REQUEST and any(phrase in str(error).lower() for phrase in _TOO_LONG)
+    return status_of(error) in _REFUSED_REQUEST and says_too_long(error)
 
 
 def refuses_content(error: BaseException) -> bool:

@@ -12,6 +12,14 @@ from memory.failure_chain import chain
 # Names such as `unsupported_parameter`, `messages.[0].content`; a key that an answer repeats is longer, or masked.
 _NAME = re.compile(r"[A-Za-z0-9_.\[\]-]{1,60}")
 
+# In the words of OpenAI and vLLM, llama.cpp, Anthropic, Bedrock, Google, Mistral and Groq. Of a rate limit Bedrock says
+# "Too many tokens, please wait".
+_TOO_LONG = re.compile(
+    r"context[ _](?:length|size|window)|(?:prompt|input|request) (?:is )?too (?:long|large)|too large for model"
+    r"|input token count|too many tokens(?!.{0,20}please wait)",
+    re.IGNORECASE,
+)
+
 
 def provider_reason(error: BaseException) -> str:
     """Return the status of a provider's answer, the error's code and the parameter it is about; empty without answer.
@@ -64,6 +72,11 @@ def status_of(error: BaseException) -> int | None:
     answer = getattr(error, "response", None)
     found = (getattr(error, "status_code", None), getattr(error, "code", None), getattr(answer, "status_code", None))
     return next((status for status in found if isinstance(status, int)), None)
+
+
+def says_too_long(error: BaseException) -> bool:
+    """Return whether a provider says that a request is longer than its model takes."""
+    return bool(_TOO_LONG.search(str(error)))
 
 
 def first_status(error: BaseException) -> int | None:

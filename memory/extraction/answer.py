@@ -18,7 +18,7 @@ from langgraph.constants import TAG_NOSTREAM
 
 from memory.effects import Ask, aperform, in_daemon_thread, perform
 from memory.extraction.form import FACT_LISTS, Answer
-from memory.provider_reason import reason_logged
+from memory.provider_reason import reason_logged, status_of
 
 logger = logging.getLogger(__name__)
 
@@ -157,7 +157,7 @@ def _asking(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any]) -> Gen
         except Exception as error:  # whatever a provider's client raises for "I know no schemas"
             if broken_off := _broken_off(error):
                 return broken_off
-            if getattr(error, "status_code", None) not in _REFUSES_SCHEMA:
+            if status_of(error) not in _REFUSES_SCHEMA:
                 raise
     return _text((yield Ask(model, prompt)))
 

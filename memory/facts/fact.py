@@ -36,6 +36,7 @@ _PERIOD = re.compile(r"\d{4}(?:-\d\d){0,2}", re.ASCII)
 # The last place on earth where a day ends is twelve hours behind UTC.
 _LAST_ZONE_SECONDS: Final = 12 * 3600.0
 _FACT_ID: Final = r"^fact_[0-9a-f]{8}$"
+_IS_FACT_ID = re.compile(_FACT_ID)
 _IDS = uuid.uuid5(uuid.NAMESPACE_URL, "https://palimpsest.invalid/fact")
 
 
@@ -292,7 +293,7 @@ def is_protected(fact: Fact, categories: frozenset[Category] = frozenset()) -> b
 
 def is_fact_id(value: object) -> bool:
     """Say whether a value has the form of a fact's id."""
-    return isinstance(value, str) and re.fullmatch(_FACT_ID, value) is not None and value[-1] != "\n"
+    return isinstance(value, str) and _IS_FACT_ID.fullmatch(value) is not None
 
 
 def fact_key(content: str, n: int = 0) -> str:

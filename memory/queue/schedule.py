@@ -14,7 +14,7 @@ from memory.config import MemoryConfig
 from memory.failure_chain import chain
 from memory.message import StoredMessage, identified
 from memory.namespaces import Owner
-from memory.provider_reason import first_status, status_of
+from memory.provider_reason import first_status, says_too_long, status_of
 from memory.text import check_encodable
 
 Message = BaseMessage | StoredMessage
@@ -99,8 +99,6 @@ def _id(message: Message) -> str | int:
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 # No money left, too many requests; and what fails on the server's side, but for what it cannot do.
 _NOT_NOW = frozenset({402, 429, *range(500, 600)}) - {501}
-# So OpenAI, Groq and Mistral word a 429, and llama.cpp a 500, that the same request gets for ever.
-_TOO_MUCH = re.compile(r"too (?:large|long)|context (?:length|size|window)", re.IGNORECASE)
 _NO_MONEY = re.compile(r"\bquota\b|credit balance", re.IGNORECASE)  # Google's and Anthropic's words
 _NO_CONNECTION = frozenset({"ConnectionError", "APIConnectionError", "TransportError", "ModelConnectionError"})
 _LONGEST_WAIT = 86_400.0
@@ -133,7 +131,7 @@ def says_not_now(error: BaseException) -> bool:
     """
     if status := first_status(error):
         is_not_now = status in _NOT_NOW or (status in (400, 403) and _NO_MONEY.search(str(error)))
-        return bool(is_not_now) and not _TOO_MUCH.search(str(error))
+        return bool(is_not_now) and not says_too_long(error)
     kinds = {kind.__name__ for one in chain(error) for kind in type(one).__mro__}
     is_late = any("Timeout" in kind for kind in kinds) and "ConnectTimeout" not in kinds
     return not is_late and not kinds.isdisjoint(_NO_CONNECTION)
