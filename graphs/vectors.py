@@ -10,7 +10,7 @@ from langgraph.store.base import BaseStore
 from graphs.behind import WorkBehind
 from graphs.embedders import Embedder
 from graphs.recalling import Recalling
-from memory.effects import Handlers, perform
+from memory.effects import Handlers, run
 from memory.namespaces import Owner
 from memory.recall.vectors import Embed, make_vectors
 
@@ -55,7 +55,7 @@ class VectorMaking:
     def _make(self, store: BaseStore, owner: Owner) -> None:
         if (embedder := self._embedder) is None:
             return
-        handlers: Handlers = {list: store.batch, Embed: lambda effect: embedder.documents(effect.texts)}
-        if made := perform(make_vectors(owner, embedder.name), handlers):
+        embed: Handlers = {Embed: lambda effect: embedder.documents(effect.texts)}
+        if made := run(store, make_vectors(owner, embedder.name), embed):
             logger.info("made %d vectors for %s", made, owner.due_key)
             self._recalling.follow(store, owner, only_held=True)

@@ -29,8 +29,6 @@ T = TypeVar("T")
 U = TypeVar("U")
 V = TypeVar("V")
 W = TypeVar("W")
-X = TypeVar("X")
-Y = TypeVar("Y")
 
 Batch = Sequence[Op]
 """Operations for the store in one go. It has to be a list, which handlers know it by; the type lets it hold any."""
@@ -43,7 +41,6 @@ AsyncHandlers = Mapping[type, Callable[[Any], Awaitable[Any]]]
 PAGE = 1000
 STORE_SECONDS = 60.0
 _TRIES = 20
-_TAKEN_BACK = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +101,11 @@ def _taken(step: Callable[[], Any]) -> Any:
         return stop
 
 
-def run(store: BaseStore, effects: StoreEffects[T]) -> T:
-    """Carry out what needs a store only, on its synchronous interface, and return the value."""
-    return perform(effects, {list: store.batch, Write: lambda asked: write(store, asked, store.batch)})
+def run(store: BaseStore, effects: Generator[Any, Any, T], others: Handlers | None = None) -> T:
+    """Carry out what needs a store, on its synchronous interface, and perhaps other handlers; return the value."""
+    return perform(
+        effects, {list: store.batch, Write: lambda asked: write(store, asked, store.batch), **(others or {})}
+    )
 
 
 async def arun(store: BaseStore, effects: StoreEffects[T], seconds: float = STORE_SECONDS, *, aside: bool = False) -> T:
@@ -213,21 +212,17 @@ async def arun_patiently(store: BaseStore, effects: Callable[[], StoreEffects[T]
 
 
 def retrying_batches(effects: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Return the same effects, with a batch again that a store took back whole in favour of another writer."""
+    """Return the same effects, with a batch again whose search another thread has disturbed."""
     try:
         effect, tries = next(effects), _TRIES
         while True:
             try:
                 done = (yield with_vectors(effect))[: len(effect)] if isinstance(effect, list) else (yield effect)
-            except Exception as error:  # known by its code alone: a store's errors are of its driver's classes
-                # Two writers of the same rows in another order deadlock, and Postgres ends one of them. LangGraph's
-                # InMemoryStore fails a search while another thread writes: a dict changes "during iteration". Neither
-                # has written anything of the batch by then.
-                is_disturbed = isinstance(error, RuntimeError) and str(error).endswith("during iteration")
-                is_taken_back = is_disturbed or getattr(error, "sqlstate", None) in _TAKEN_BACK
-                if tries and isinstance(effect, list) and is_taken_back:
+            except Exception as error:  # whatever it is, the generator decides
+                # LangGraph's InMemoryStore fails a search while another thread writes: a dict changes "during
+                # iteration". It has written nothing of the batch by then.
+                if tries and isinstance(error, RuntimeError) and str(error).endswith("during iteration"):
                     tries -= 1
-                    logger.info("a batch is asked for again: %s", type(error).__name__)
                 else:
                     effect, tries = effects.throw(error), _TRIES
             else:
@@ -347,20 +342,6 @@ def side_by_side(
 def side_by_side(
     one: StoreEffects[T], two: StoreEffects[U], three: StoreEffects[V], four: StoreEffects[W], /
 ) -> StoreEffects[tuple[T, U, V, W]]: ...
-@overload
-def side_by_side(
-    one: StoreEffects[T], two: StoreEffects[U], three: StoreEffects[V], four: StoreEffects[W], five: StoreEffects[X], /
-) -> StoreEffects[tuple[T, U, V, W, X]]: ...
-@overload
-def side_by_side(
-    one: StoreEffects[T],
-    two: StoreEffects[U],
-    three: StoreEffects[V],
-    four: StoreEffects[W],
-    five: StoreEffects[X],
-    six: StoreEffects[Y],
-    /,
-) -> StoreEffects[tuple[T, U, V, W, X, Y]]: ...
 
 
 def side_by_side(*parts: StoreEffects[Any]) -> StoreEffects[tuple[Any, ...]]:

@@ -14,7 +14,7 @@ from memory.config import MemoryConfig
 from memory.control import belongs, count_edit, put_control, read_control, read_epoch
 from memory.door import transaction
 from memory.effects import PAGE, StoreEffects, arun, delete, put, run, scan
-from memory.facts.chain import Chain, read_chain_of_thread
+from memory.facts.chain import Chain, read_fact_history
 from memory.facts.confirmations import Confirmations
 from memory.facts.deletions import DeletionRecord, message_deletion_puts, note_erasure
 from memory.facts.effects import FactEffects
@@ -138,10 +138,9 @@ def erase_fact(owner: Owner, fact_id: str, now: float) -> StoreEffects[Chain]:
     Raises:
         FactNotFound: If no fact has or had the id.
     """
-    deleted = yield from FactEffects(owner, MemoryConfig(), lambda: now).delete_chain(fact_id)
-    chain = deleted.chain
+    chain, sections = yield from FactEffects(owner, MemoryConfig(), lambda: now).delete_chain(fact_id)
     dropped = yield from _forget_words(owner, chain, fact_id, now, chain.wording.is_mentioned_in)
-    yield from tell_again(owner, (yield from read_epoch(owner)), [*deleted.sections, *dropped])
+    yield from tell_again(owner, (yield from read_epoch(owner)), [*sections, *dropped])
     return chain
 
 
@@ -267,9 +266,10 @@ def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[i
     cancelled = [entry for entry in entries if entry.thread_id == thread_id]
     yield from outbox.remove(cancelled)
     epoch = yield from read_epoch(owner)
-    yield from note_erasure(owner, epoch, timestamp(now))
     # While the facts are there, which say what echoes of the thread are found by.
-    said = yield from read_chain_of_thread(owner, epoch, thread_id)
+    history = yield from read_fact_history(owner, epoch)
+    said = history.first_said_in(thread_id)
+    yield from note_erasure(owner, history, timestamp(now))
     if said.ids:
         dropped = yield from _forget_words(owner, said, said.ids[-1], now, said.wording.is_told_in)
         yield from tell_again(owner, epoch, dropped)

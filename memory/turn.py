@@ -222,12 +222,11 @@ def open_turn(
     """
     if not may_read(mode):
         return Opening(mode)
-    snapshot, thread_epoch, control, revision, receipts = yield from side_by_side(
+    snapshot, control, revision, (thread_epoch, receipts) = yield from side_by_side(
         read_snapshot_with(owner, lines),
-        read_thread_epoch(thread_id),
         read_control(owner),
         read_revision(owner),
-        scan(owner.namespace("receipts")),
+        side_by_side(read_thread_epoch(thread_id), scan(owner.namespace("receipts"))),
     )
     if not control.learning:  # the user may have paused it
         mode = effective_mode(mode, "read_only")

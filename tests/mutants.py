@@ -132,8 +132,8 @@ MUTANTS = (
     Mutant(
         "the journal tells what waits for a yes",
         "memory/facts/deletions.py",
-        "[*deleted, *(fact.id for fact in waiting)]",
-        "deleted",
+        "{fact.id for fact in (*deleted, *waiting)}",
+        "{fact.id for fact in deleted}",
         (FACTS,),
     ),
     Mutant(
@@ -321,8 +321,8 @@ MUTANTS = (
     Mutant(
         "vectors of what is erased while they are made stay",
         "memory/recall/vectors.py",
-        "current != epoch or not set(said) <= set(texts.get(name, ()))",
-        "False",
+        "if current == epoch and set(said) <= set(now.get(name, ()))",
+        "if True",
         (FACTS,),
     ),
     Mutant(

@@ -8,12 +8,12 @@ from memory.backfill.sources import drop_source, read_source
 from memory.config import MemoryConfig
 from memory.control import count_edit, read_epoch
 from memory.door import transaction
-from memory.effects import StoreEffects, delete, scan, side_by_side
+from memory.effects import StoreEffects, delete
 from memory.erase import forget_rows_of
-from memory.facts.confirmations import Confirmations
+from memory.facts.chain import FactHistory, read_fact_history
 from memory.facts.deletions import note_erasure
 from memory.facts.fact import Fact, timestamp
-from memory.facts.rows import read_fact_set, read_history, save
+from memory.facts.rows import read_fact_set, save
 from memory.facts.rules import limit
 from memory.facts.undo import brought_back
 from memory.namespaces import Owner, source_unit, thread_namespace, unit_of
@@ -69,8 +69,9 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     cancelled = [entry for entry in entries if is_gone(entry.thread_id)]
     yield from outbox.remove(cancelled)
     epoch = yield from read_epoch(owner)
-    yield from note_erasure(owner, epoch, timestamp(now))
-    kept, replaced = yield from _judge(owner, epoch, is_gone)
+    history = yield from read_fact_history(owner, epoch)
+    yield from note_erasure(owner, history, timestamp(now))
+    kept, replaced = _judge(history, is_gone)
     deleted = yield from forget_rows_of(owner, is_gone, epoch, kept)
     restored = yield from _put_back(owner, epoch, replaced, now, config)
     threads = yield from drop_source(owner, name)
@@ -81,20 +82,15 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     return TakenBack(len(cancelled) + deleted, len(kept), restored)
 
 
-def _judge(
-    owner: Owner, epoch: str, is_gone: Callable[[str], bool]
-) -> StoreEffects[tuple[dict[str, Fact], list[Fact]]]:
+def _judge(history: FactHistory, is_gone: Callable[[str], bool]) -> tuple[dict[str, Fact], list[Fact]]:
     """Return what becomes of facts of these threads that stay, by their keys, and what the threads had taken away."""
-    fact_set, history, noted = yield from side_by_side(
-        read_fact_set(owner, epoch), read_history(owner, epoch), scan(owner.namespace("confirmations"))
-    )
-    said = {item.key: Confirmations.from_json(item.value).without_threads(is_gone).said for item in noted}
     kept: dict[str, Fact] = {}
-    going = {fact.id for fact in history if is_gone(fact.thread_id)}
-    for key, fact in fact_set.rows.items():
+    going = {fact.id for fact in history.past if is_gone(fact.thread_id)}
+    for key, fact in history.facts.rows.items():
         if not is_gone(fact.thread_id):
             continue
-        elsewhere = [each for each in said.get(fact.id, ()) if each.thread_id]
+        again = history.said_again.get(fact.id, ())
+        elsewhere = [each for each in again if each.thread_id and not is_gone(each.thread_id)]
         if elsewhere:
             first = elsewhere[0]
             kept[key] = replace(fact, thread_id=first.thread_id, message_ids=first.message_ids)
@@ -102,8 +98,8 @@ def _judge(
             kept[key] = replace(fact, thread_id="", message_ids=())
         else:
             going.add(fact.id)
-    present = {fact.id for fact in fact_set.rows.values()}
-    last = {fact.id: fact for fact in history}
+    present = {fact.id for fact in history.facts.rows.values()}
+    last = {fact.id: fact for fact in history.past}
     replaced = [
         fact
         for fact in last.values()

@@ -4,14 +4,15 @@ Whoever erases one of them wants none of the others back: they say what the fact
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from memory.effects import StoreEffects
-from memory.facts.confirmations import read_provenance
+from memory.effects import StoreEffects, scan, side_by_side
+from memory.facts.confirmations import Confirmations
 from memory.facts.fact import Fact, FactNotFound, checked_period
 from memory.facts.rows import read_fact_set, read_history
+from memory.facts.rules import Confirmation, FactSet
 from memory.facts.words import Wording
 from memory.message import StoredMessage
 from memory.namespaces import Owner
@@ -70,20 +71,51 @@ class Chain:
         return self.wording.is_mentioned_in(text) if is_source else self.wording.is_told_in(text)
 
 
-def read_chain(owner: Owner, epoch: str, fact_id: str) -> StoreEffects[Chain]:
-    """Read the chain of a fact, also of one that is only history; `FactNotFound` if no fact has or had the id."""
-    fact_set = yield from read_fact_set(owner, epoch)
-    history = yield from read_history(owner, epoch)
-    every = (*history, *fact_set.rows.values())
-    ids = linked(every, fact_id)
-    if not ids:
-        raise FactNotFound(fact_id)
-    confirming = yield from read_provenance(owner, sorted(ids))
-    return Chain.of(
-        [fact for fact in every if fact.id in ids],
-        confirming,
-        [key for key, fact in fact_set.rows.items() if fact.id in ids],
+@dataclass(frozen=True, slots=True)
+class FactHistory:
+    """An owner's facts with all that they said.
+
+    Attributes:
+        facts: What is there.
+        past: The revisions that are no longer true, oldest first.
+        said_again: What said each fact again, by its id.
+    """
+
+    facts: FactSet
+    past: Sequence[Fact]
+    said_again: Mapping[str, Sequence[Confirmation]]
+
+    @property
+    def every(self) -> tuple[Fact, ...]:
+        """All revisions, those that are no longer true first."""
+        return (*self.past, *self.facts.rows.values())
+
+    def chain_of(self, revisions: Collection[Fact]) -> Chain:
+        """Return these revisions as what goes together."""
+        ids = {fact.id for fact in revisions}
+        again = [(each.thread_id, each.message_ids) for one in sorted(ids) for each in self.said_again.get(one, ())]
+        return Chain.of(revisions, again, [key for key, fact in self.facts.rows.items() if fact.id in ids])
+
+    def chain_with(self, fact_id: str) -> Chain:
+        """Return the chain of a fact, also of one that is only history; `FactNotFound` if none has or had the id."""
+        ids = linked(self.every, fact_id)
+        if not ids:
+            raise FactNotFound(fact_id)
+        return self.chain_of([fact for fact in self.every if fact.id in ids])
+
+    def first_said_in(self, thread_id: str) -> Chain:
+        """Return the facts that were first said in a thread, as what its echoes elsewhere are found by."""
+        said = Chain.of([fact for fact in self.every if fact.thread_id == thread_id], ())
+        return replace(said, only_echoes=True)
+
+
+def read_fact_history(owner: Owner, epoch: str) -> StoreEffects[FactHistory]:
+    """Read an owner's facts with all that they said."""
+    facts, past, again = yield from side_by_side(
+        read_fact_set(owner, epoch), read_history(owner, epoch), scan(owner.namespace("confirmations"))
     )
+    said = {item.key: Confirmations.from_json(item.value).said for item in again}
+    return FactHistory(facts, past, said)
 
 
 def with_ends(facts: Iterable[Fact], every: Iterable[Fact]) -> list[Fact]:
@@ -118,14 +150,6 @@ def corrections(facts: Collection[Fact], fact_id: str) -> list[Fact]:
         with_ends(found, facts),
         key=lambda fact: (fact.status not in is_past, fact.updated_at, fact.created_at, fact.revision),
     )
-
-
-def read_chain_of_thread(owner: Owner, epoch: str, thread_id: str) -> StoreEffects[Chain]:
-    """Read all facts that were first said in a thread, as what its echoes elsewhere are found by."""
-    fact_set = yield from read_fact_set(owner, epoch)
-    history = yield from read_history(owner, epoch)
-    said = Chain.of((fact for fact in (*history, *fact_set.rows.values()) if fact.thread_id == thread_id), ())
-    return replace(said, only_echoes=True)
 
 
 def linked(facts: Iterable[Fact], fact_id: str, *, by_words: bool = True) -> frozenset[str]:

@@ -87,13 +87,6 @@ def read_confirmations(owner: Owner, fact_id: str) -> StoreEffects[Confirmations
     return Confirmations.from_json(item.value) if item else Confirmations()
 
 
-def read_provenance(owner: Owner, fact_ids: Sequence[str]) -> StoreEffects[list[tuple[str, tuple[str, ...]]]]:
-    """Read in which threads facts were said again, and by which messages; what others than messages said has none."""
-    items = yield from read_many(owner.namespace("confirmations"), fact_ids)
-    said = [each for item in items if item for each in Confirmations.from_json(item.value).said]
-    return [(each.thread_id, each.message_ids) for each in said if each.thread_id]
-
-
 def confirmation_puts(
     owner: Owner, epoch: str, confirmations: Sequence[Confirmation], present: frozenset[str]
 ) -> StoreEffects[list[Op]]:

@@ -6,17 +6,16 @@ They stand among the history, each under a digest of what the fact said or of a 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Literal
 
 from langgraph.store.base import Item, Op
 
 from memory.control import belongs, count_edit, put_control, read_control, was_said_after
 from memory.effects import StoreEffects, delete, put, read_many, scan, side_by_side
-from memory.facts.chain import Chain, dormant, read_chain
+from memory.facts.chain import Chain, FactHistory, dormant, read_fact_history
 from memory.facts.changes import Change, Section
-from memory.facts.confirmations import read_provenance
 from memory.facts.fact import HELD, Fact, fact_key, moment
-from memory.facts.rows import DELETION, history_key, read_fact_set, read_history
+from memory.facts.rows import DELETION, history_key
 from memory.forms import plain, read_as
 from memory.message import StoredMessage, find_gone
 from memory.namespaces import Owner
@@ -45,26 +44,19 @@ class DeletionRecord:
         """Return the write of the record."""
         return put(owner.namespace("history"), key, plain(self))
 
-    @classmethod
-    def of_item(cls, item: Item | None, epoch: str) -> Self | None:
-        """Return the record that an item holds; `None` if there is none, or none of this epoch."""
-        with suppress(ValueError):
-            return read_as(cls, {**item.value, "epoch": epoch}) if item and belongs(item.value, epoch) else None
-        return None
 
-    def is_of(self, fact: Fact) -> bool:
-        """Say whether it tells that this fact was deleted, and not only that an edit took this text of it away."""
-        return self.status == "deleted" and self.fact_id == fact.id
+def _record(item: Item | None, epoch: str) -> DeletionRecord | None:
+    """Return the record that an item holds; `None` if there is none, or none of this epoch."""
+    with suppress(ValueError):
+        return read_as(DeletionRecord, {**item.value, "epoch": epoch}) if item and belongs(item.value, epoch) else None
+    return None
 
 
-def note_erasure(owner: Owner, epoch: str, now: str) -> StoreEffects[None]:
+def note_erasure(owner: Owner, history: FactHistory, now: str) -> StoreEffects[None]:
     """Note that facts are erased: at `now`, or when the newest change was made, under a clock that is ahead."""
-    fact_set, history, control = yield from side_by_side(
-        read_fact_set(owner, epoch), read_history(owner, epoch), read_control(owner)
-    )
+    control = yield from read_control(owner)
     # Undo compares times: what a clock that is ahead has stamped must not count as later than the erase.
-    before = control.erased_at.get(owner.agent_name, "")
-    times = [now, before, *(fact.updated_at for fact in (*fact_set.rows.values(), *history))]
+    times = [now, control.erased_at.get(owner.agent_name, ""), *(fact.updated_at for fact in history.every)]
     _, newest = max(((at, time) for time in times if (at := moment(time))), default=(None, now))
     erased_at = {**control.erased_at, owner.agent_name: newest}
     yield from put_control(owner, erased=control.erased + 1, erased_at=erased_at)
@@ -131,10 +123,11 @@ def forget(owner: Owner, epoch: str, fact_id: str, *, now: str) -> StoreEffects[
     Raises:
         FactNotFound: If no fact has or had the id.
     """
-    chain = yield from read_chain(owner, epoch, fact_id)
+    history = yield from read_fact_history(owner, epoch)
+    chain = history.chain_with(fact_id)
     edit = yield from count_edit(owner)
     if any(fact.status not in HELD for fact in chain.revisions):  # nothing else can be undone to
-        yield from note_erasure(owner, epoch, now)
+        yield from note_erasure(owner, history, now)
     yield [
         *deletion_puts(owner, chain, at=now, edit=edit, epoch=epoch),
         *(delete(owner.namespace("history"), history_key(fact.id, fact.revision)) for fact in chain.revisions),
@@ -174,21 +167,6 @@ def forgotten_messages(
     return frozenset(each for each, record in zip(message_ids, records, strict=True) if record)
 
 
-def read_untold(owner: Owner, epoch: str) -> StoreEffects[Chain]:
-    """Read the facts that nothing tells of, with their chains: deleted ones that a person may want back, waiting ones.
-
-    What waits for a yes must not be told by the message that it came from either.
-    """
-    history, fact_set = yield from side_by_side(read_history(owner, epoch), read_fact_set(owner, epoch))
-    waiting = [fact for fact in fact_set.rows.values() if fact.status == "waiting"]
-    ended = [fact for fact in history if fact.status == "ended"]
-    records = yield from _read_records(owner, epoch, [_text_key(fact.content) for fact in ended])
-    deleted = {fact.id for fact, record in zip(ended, records, strict=True) if record and record.is_of(fact)}
-    ids = dormant((*history, *fact_set.rows.values()), [*deleted, *(fact.id for fact in waiting)])
-    untold = [fact for fact in (*history, *waiting) if fact.id in ids]
-    return Chain.of(untold, (yield from read_provenance(owner, sorted(ids))))
-
-
 def read_gone(
     owner: Owner, epoch: str, conversations: Sequence[tuple[str, Sequence[StoredMessage]]]
 ) -> StoreEffects[dict[str, frozenset[str]]]:
@@ -201,8 +179,9 @@ def read_gone(
         epoch: The user's current epoch.
         conversations: Messages, oldest first, each after the thread they are from.
     """
-    untold, items = yield from side_by_side(read_untold(owner, epoch), scan(owner.namespace("history")))
-    records = {item.key for item in items if item.key.startswith(DELETION) and DeletionRecord.of_item(item, epoch)}
+    history, items = yield from side_by_side(read_fact_history(owner, epoch), scan(owner.namespace("history")))
+    records = {item.key: record for item in items if item.key.startswith(DELETION) if (record := _record(item, epoch))}
+    untold = _untold(history, records)
     if not records and not untold.ids:
         return {}
     return find_gone(
@@ -211,6 +190,23 @@ def read_gone(
             _message_key(thread_id, one.id) in records or (bool(untold.ids) and untold.is_in(thread_id, one))
         ),
     )
+
+
+def _untold(history: FactHistory, records: Mapping[str, DeletionRecord]) -> Chain:
+    """Return what nothing tells of, with its chains: deleted facts that a person may want back, and waiting ones.
+
+    What waits for a yes must not be told by the message that it came from either.
+    """
+    waiting = [fact for fact in history.facts.rows.values() if fact.status == "waiting"]
+    deleted = [
+        fact
+        for fact in history.past
+        if fact.status == "ended"
+        and (record := records.get(_text_key(fact.content)))
+        and (record.status, record.fact_id) == ("deleted", fact.id)
+    ]
+    ids = dormant(history.every, {fact.id for fact in (*deleted, *waiting)})
+    return history.chain_of([fact for fact in (*history.past, *waiting) if fact.id in ids])
 
 
 def was_said_before(said: Change | Section, time: str, edit: str) -> bool:
@@ -231,7 +227,7 @@ def was_said_before(said: Change | Section, time: str, edit: str) -> bool:
 
 def _read_records(owner: Owner, epoch: str, keys: Sequence[str]) -> StoreEffects[list[DeletionRecord | None]]:
     items = yield from read_many(owner.namespace("history"), keys)
-    return [DeletionRecord.of_item(item, epoch) for item in items]
+    return [_record(item, epoch) for item in items]
 
 
 def _text_key(content: str) -> str:

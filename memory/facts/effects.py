@@ -6,16 +6,15 @@ Erase and archive put these together with effects of their own, so that a word m
 import logging
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from memory.config import MemoryConfig
 from memory.control import count_edit, read_control, read_epoch
 from memory.door import transaction
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.applying import change_facts
-from memory.facts.chain import Chain, corrections, dormant, with_ends
+from memory.facts.chain import Chain, corrections, dormant, read_fact_history, with_ends
 from memory.facts.changes import Extraction, Outcome
-from memory.facts.confirmations import Confirmations, read_confirmations, read_provenance
+from memory.facts.confirmations import Confirmations, read_confirmations
 from memory.facts.deletions import (
     DeletionRecord,
     aside_drop,
@@ -74,14 +73,6 @@ from memory.text import normalize
 logger = logging.getLogger(__name__)
 
 Facts = list[Fact]
-
-
-@dataclass(frozen=True, slots=True)
-class DeletedFacts:
-    """What deleting a fact for good took: its chain, and the names of the profile's sections that told of it."""
-
-    chain: Chain
-    sections: tuple[str, ...]
 
 
 class FactEffects:
@@ -366,13 +357,13 @@ class FactEffects:
         yield from self.delete_chain(fact_id)
 
     @transaction
-    def delete_chain(self, fact_id: str) -> StoreEffects[DeletedFacts]:
-        """Do what `delete` does, and tell what it took."""
+    def delete_chain(self, fact_id: str) -> StoreEffects[tuple[Chain, Sequence[str]]]:
+        """Do what `delete` does, and return what it took: the chain, and sections of the profile that told of it."""
         epoch = yield from read_epoch(self.owner)
         chain = yield from forget(self.owner, epoch, fact_id, now=self._now())
         sections = yield from drop_sections_about(self.owner, epoch, chain.contents)
         logger.info("deleted %s", fact_id)
-        return DeletedFacts(chain, tuple(sections))
+        return chain, sections
 
     @transaction
     def undo(self, at: str = "") -> StoreEffects[UndoneFacts | None]:
@@ -388,13 +379,13 @@ class FactEffects:
         """
         control = yield from read_control(self.owner)
         epoch, since = control.epoch, control.erased_at.get(self.owner.agent_name, "")
-        before, history = yield from side_by_side(read_fact_set(self.owner, epoch), read_history(self.owner, epoch))
+        history = yield from read_fact_history(self.owner, epoch)
         edit = yield from count_edit(self.owner)
-        undone = undo(before, history, now=self._now(), since=since, edit=edit, at=at)
+        undone = undo(history.facts, history.past, now=self._now(), since=since, edit=edit, at=at)
         if undone is None:
             return None
         after, done = undone
-        yield from self._take_back(epoch, before, after, done, edit)
+        yield from self._take_back(epoch, history.facts, after, done, edit)
         logger.info("took back a change: restored %d, removed %d", len(done.restored), len(done.removed))
         return done
 
@@ -404,25 +395,18 @@ class FactEffects:
         """Write facts that a person takes back or restores."""
         now = max((fact.updated_at for fact in after.archived), default="")
         after = limit(after, self.config, before.rows)
-        earlier, chains = yield from side_by_side(
-            read_history(self.owner, epoch), self._alone([*done.removed, *done.restored])
-        )
+        history = yield from read_fact_history(self.owner, epoch)
+        # Without what it corrected: that may be true again.
         for fact in done.removed:
-            yield deletion_puts(self.owner, chains[fact.id], at=now, edit=edit, epoch=epoch)
+            yield deletion_puts(self.owner, history.chain_of([fact]), at=now, edit=edit, epoch=epoch)
         for fact in done.restored:
-            yield deletion_drops(self.owner, chains[fact.id])
+            yield deletion_drops(self.owner, history.chain_of([fact]))
         yield from save(self.owner, epoch, before, after)
         # A section may tell of what the fact corrected, too; not if a fact of the chain is still in use.
-        silent = dormant((*earlier, *after.archived, *after.rows.values()), [fact.id for fact in done.removed])
-        said = [*(fact for fact in earlier if fact.id in silent), *done.removed]
+        told = (*history.past, *after.archived, *after.rows.values())
+        silent = dormant(told, [fact.id for fact in done.removed])
+        said = [*(fact for fact in history.past if fact.id in silent), *done.removed]
         yield from drop_sections_about(self.owner, epoch, [fact.content for fact in said])
-
-    def _alone(self, facts: Sequence[Fact]) -> StoreEffects[dict[str, Chain]]:
-        """Read the chain of each fact as it is now, without what it corrected: that may be true again."""
-        found = {}
-        for fact in facts:
-            found[fact.id] = Chain.of([fact], (yield from read_provenance(self.owner, [fact.id])))
-        return found
 
     def confirmations(self, fact_id: str) -> StoreEffects[Confirmations]:
         """Tell how often a fact was said again, and when; `FactNotFound` for an unknown id."""

@@ -19,9 +19,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from langgraph.store.base import Item, Op
+from langgraph.store.base import Item
 
 from memory.control import belongs, read_epoch
+from memory.door import transaction
 from memory.effects import Batch, StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.facts.fact import from_item
 from memory.facts.rows import read_current_fact_set
@@ -204,12 +205,14 @@ def read_vectors(owner: Owner, epoch: str, embedder: str) -> StoreEffects[dict[s
     return found
 
 
+_Texts = Mapping[tuple[str, str], Sequence[str]]
+"""What an index has of items, by their kind and key."""
+
+
 def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
     """Make the vectors that an owner's active facts and journal entries lack, drop those of nothing; return how many.
 
     What nothing may tell of is sent to no embedder: what a deleted fact came from, and what waits for the user's yes.
-
-    What is erased while a text is being embedded is looked for after the write: then its vectors go, too.
 
     Args:
         owner: Whose memory.
@@ -221,49 +224,48 @@ def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
         ("facts", key): (fact.content,) for key, fact in facts.active().items()
     }
     texts |= {("journal", entry.key): _of_entry(entry) for entry in journal}
-    places = {name: vectors_key(*name) for name in texts}
     kept = {item.key: KeptVectors.of(item) for item in stored if belongs(item.value, epoch)}
     there = {key: set(each.vectors) for key, each in kept.items() if each is not None and each.embedder == embedder}
-    orphans = {item.key for item in stored} - set(places.values())
-    if orphans:
-        yield [delete(owner.namespace("vectors"), key) for key in sorted(orphans)]
+    if orphans := {item.key for item in stored} - {vectors_key(*name) for name in texts}:
+        yield from _drop(owner, orphans)
     made = 0
-    lacking = [name for name, said in texts.items() if there.get(places[name]) != set(map(text_key, said))]
+    lacking = [name for name, said in texts.items() if there.get(vectors_key(*name)) != set(map(text_key, said))]
     for start in range(0, len(lacking), _ITEMS_AT_ONCE):
-        some = lacking[start : start + _ITEMS_AT_ONCE]
-        wanted = list(dict.fromkeys(text for name in some for text in texts[name]))
+        some = {name: texts[name] for name in lacking[start : start + _ITEMS_AT_ONCE]}
+        wanted = list(dict.fromkeys(text for said in some.values() for text in said))
         vectors = dict(zip(wanted, (yield Embed(wanted)), strict=True))
-        writes: list[Op] = []
-        for name in some:
-            own = {text_key(text): vectors[text] for text in texts[name]}
-            writes.append(put(owner.namespace("vectors"), places[name], KeptVectors(embedder, own, epoch).to_json()))
-        yield writes
-        yield from _take_back(owner, epoch, {name: texts[name] for name in some})
+        yield from _write(owner, epoch, embedder, some, vectors)
         made += len(wanted)
     return made
 
 
-def _take_back(owner: Owner, epoch: str, written: Mapping[tuple[str, str], Sequence[str]]) -> StoreEffects[None]:
-    """Delete vectors that were written for what was erased, or says something else, meanwhile."""
-    facts = [key for kind, key in written if kind == "facts"]
-    entries = [key for kind, key in written if kind == "journal"]
+@transaction
+def _drop(owner: Owner, keys: Iterable[str]) -> StoreEffects[None]:
+    yield [delete(owner.namespace("vectors"), key) for key in keys]
+
+
+@transaction
+def _write(owner: Owner, epoch: str, embedder: str, texts: _Texts, vectors: Mapping[str, bytes]) -> StoreEffects[None]:
+    """Write the vectors of items, but of what was erased, or says something else, since they were read."""
     current, of_facts, of_entries = yield from side_by_side(
         read_epoch(owner),
-        read_many(owner.namespace("facts"), facts),
-        read_many(owner.namespace("journal"), entries),
+        read_many(owner.namespace("facts"), [key for kind, key in texts if kind == "facts"]),
+        read_many(owner.namespace("journal"), [key for kind, key in texts if kind == "journal"]),
     )
-    texts: dict[tuple[str, str], Sequence[str]] = {}
+    now: dict[tuple[str, str], Sequence[str]] = {}
     for item in filter(None, [*of_facts, *of_entries]):
         with suppress(ValueError):  # what a hand garbled meanwhile says nothing
-            texts[str(item.namespace[-1]), item.key] = _texts(item, epoch) if belongs(item.value, epoch) else ()
-    # An entry may hold more than may be told of it.
-    gone = [
-        vectors_key(*name)
-        for name, said in written.items()
-        if current != epoch or not set(said) <= set(texts.get(name, ()))
+            now[str(item.namespace[-1]), item.key] = _texts(item, epoch) if belongs(item.value, epoch) else ()
+    yield [
+        put(
+            owner.namespace("vectors"),
+            vectors_key(*name),
+            KeptVectors(embedder, {text_key(text): vectors[text] for text in said}, epoch).to_json(),
+        )
+        for name, said in texts.items()
+        # An entry may hold more than may be told of it.
+        if current == epoch and set(said) <= set(now.get(name, ()))
     ]
-    if gone:
-        yield [delete(owner.namespace("vectors"), key) for key in gone]
 
 
 def _texts(item: Item, epoch: str) -> tuple[str, ...]:

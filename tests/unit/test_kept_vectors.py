@@ -8,7 +8,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from memory.control import read_epoch
-from memory.effects import perform, run
+from memory.effects import run
 from memory.facts.changes import Change, Extraction
 from memory.facts.store import FactStore
 from memory.journal import JournalEntry, append
@@ -49,7 +49,7 @@ class Home:
             meanwhile()
             return vectors
 
-        return perform(make_vectors(ADA, name), {list: self.store.batch, Embed: embed})
+        return run(self.store, make_vectors(ADA, name), {Embed: embed})
 
     def kept(self) -> dict[str, dict[str, Any]]:
         return {item.key: item.value for item in self.store.search(ADA.namespace("vectors"), limit=100)}

@@ -4,7 +4,7 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 
 from memory.control import INITIAL_EPOCH
-from memory.effects import Handlers, perform
+from memory.effects import Handlers, run
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import Fact
 from memory.facts.store import FactStore
@@ -47,11 +47,10 @@ def asked(query: str, name: str = "meanings") -> QueryVector:
 
 def with_vectors(facts: FactStore) -> None:
     store: InMemoryStore = facts._store  # type: ignore[assignment]  # the fixture's
-    handlers: Handlers = {
-        list: store.batch,
-        Embed: lambda effect: [packed(values) for values in Meanings().embed_documents(list(effect.texts))],
+    embed: Handlers = {
+        Embed: lambda effect: [packed(values) for values in Meanings().embed_documents(list(effect.texts))]
     }
-    perform(make_vectors(Owner.of("ada"), "meanings"), handlers)
+    run(store, make_vectors(Owner.of("ada"), "meanings"), embed)
 
 
 def test_a_date_is_found_by_its_words(facts: FactStore) -> None:

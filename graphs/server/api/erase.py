@@ -16,7 +16,7 @@ from memory.backfill import taking_back
 from memory.control import read_epoch
 from memory.effects import tolerated
 from memory.erase import aerase_thread, threads_feeding, threads_telling
-from memory.facts.chain import read_chain, read_chain_of_thread
+from memory.facts.chain import read_fact_history
 from memory.facts.words import Wording
 from memory.outbox.outbox import read_owners
 
@@ -74,8 +74,9 @@ class Erased(BaseModel):
 @router.post("/erase/fact", summary="Erase one fact wherever memory holds it", responses=refusals(404))
 async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
     """Erase one fact, what it corrected and what corrected it; conversations and crons keep their words."""
-    chain = await call.run(read_chain(call.owner, await call.run(read_epoch(call.owner)), wanted.fact_id))
-    telling = await call.run(threads_telling(call.owner, chain))  # while the journal has the words
+    history = await call.run(read_fact_history(call.owner, await call.run(read_epoch(call.owner))))
+    # While the journal has the words.
+    telling = await call.run(threads_telling(call.owner, history.chain_with(wanted.fact_id)))
     chain = await call.run(erase.erase_fact(call.owner, wanted.fact_id, call.service.clock()))
     call.service.forget(call.owner.segment)
     return await _ended(call, telling, chain.wording, items=len(chain.ids))
@@ -102,7 +103,8 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     there = await call.service.threads.metadata(call.user_id, thread_id) is not None
     if not there and not await _is_orphan(call, thread_id):
         raise RefusedRequest(404, "you have no thread with this id")
-    said = await call.run(read_chain_of_thread(call.owner, await call.run(read_epoch(call.owner)), thread_id))
+    history = await call.run(read_fact_history(call.owner, await call.run(read_epoch(call.owner))))
+    said = history.first_said_in(thread_id)
     telling = await call.run(threads_telling(call.owner, said)) - {thread_id}  # while the journal has the words
     # Memory first: after a crash in between, whoever asks again still finds the thread.
     items = await aerase_thread(call.store, thread_id, clock=call.service.clock)
