@@ -6,24 +6,18 @@ readers ignore other epochs.
 
 import functools
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 from zoneinfo import ZoneInfo
 
 from langgraph.store.base import GetOp, Item
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    field_validator,
-)
+from pydantic import AfterValidator, Field
 
 from memory.config import Approval
 from memory.door import transaction
 from memory.effects import StoreEffects, put
+from memory.forms import plain, read_as
 from memory.namespaces import Owner
 
 INITIAL_EPOCH: Final = "initial"
@@ -52,7 +46,8 @@ def zone_named(name: str) -> tzinfo | None:
 _Zone = Annotated[str, AfterValidator(checked_time_zone)]
 
 
-class Control(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Control:
     """What holds for a user, for all agents. What a hand garbled in it is as it was at first.
 
     Attributes:
@@ -69,13 +64,11 @@ class Control(BaseModel):
         assistants_time_zone: That of the assistant they talked to last.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     epoch: Annotated[str, Field(min_length=1)] = INITIAL_EPOCH
     epoch_at: float = 0.0
     edits: Annotated[int, Field(ge=0)] = 0
     erased: int = 0
-    erased_at: Mapping[str, str] = {}
+    erased_at: Mapping[str, str] = field(default_factory=dict)
     learning: bool = True
     learning_at: float = 0.0
     use: bool = True
@@ -83,18 +76,10 @@ class Control(BaseModel):
     time_zone: _Zone | None = None
     assistants_time_zone: _Zone | None = None
 
-    @field_validator("*", mode="wrap")
     @classmethod
-    def _or_as_at_first(cls, value: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
-        try:
-            return read(value)
-        except ValueError:
-            return cls.model_fields[str(info.field_name)].get_default()
-
-    @classmethod
-    def of_item(cls, item: Item | None) -> "Control":
+    def of_item(cls, item: Item | None) -> Self:
         """Return what an item (`control_get`) tells."""
-        return cls.model_validate(item.value if item else {})
+        return read_as(cls, item.value if item else {}, ())
 
     @property
     def edit(self) -> str:
@@ -135,8 +120,8 @@ def change_control(owner: Owner, **changes: Any) -> StoreEffects[Control]:
 
 def put_control(owner: Owner, **changes: Any) -> StoreEffects[Control]:
     """Do what `change_control` does, as a part of what a caller writes."""
-    control = (yield from read_control(owner)).model_copy(update=changes)
-    yield [put(owner.control, _KEY, control.model_dump(mode="json", exclude_defaults=True))]
+    control = replace((yield from read_control(owner)), **changes)
+    yield [put(owner.control, _KEY, plain(control))]
     return control
 
 

@@ -29,6 +29,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 V = TypeVar("V")
 W = TypeVar("W")
+X = TypeVar("X")
 
 Batch = Sequence[Op]
 """Operations for the store in one go. It has to be a list, which handlers know it by; the type lets it hold any."""
@@ -342,6 +343,12 @@ def side_by_side(
 def side_by_side(
     one: StoreEffects[T], two: StoreEffects[U], three: StoreEffects[V], four: StoreEffects[W], /
 ) -> StoreEffects[tuple[T, U, V, W]]: ...
+
+
+@overload
+def side_by_side(
+    one: StoreEffects[T], two: StoreEffects[U], three: StoreEffects[V], four: StoreEffects[W], five: StoreEffects[X], /
+) -> StoreEffects[tuple[T, U, V, W, X]]: ...
 
 
 def side_by_side(*parts: StoreEffects[Any]) -> StoreEffects[tuple[Any, ...]]:

@@ -1,36 +1,29 @@
 """The JSON forms that a store keeps of frozen values, by their annotations alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import TypeAdapter, ValidationError
 
 T = TypeVar("T")
 
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
-def otherwise(default: object) -> WrapValidator:
-    """Return the annotation of a field that has a default where a hand garbled what stands there."""
-
-    def read(value: object, handler: ValidatorFunctionWrapHandler) -> object:
-        try:
-            return handler(value)
-        except ValueError:
-            return default
-
-    return WrapValidator(read)
-
-
 def plain(value: object) -> dict[str, Any]:
     """Return plain JSON of a dataclass: its fields by their names."""
-    fields: dict[str, Any] = _adapter(type(value)).dump_python(value, mode="json", warnings=False)
+    fields: dict[str, Any] = _adapter(type(value)).dump_python(value, mode="json", by_alias=True, warnings=False)
     return fields
 
 
-def read_as(kind: type[T], value: object) -> T:
+def read_as(kind: type[T], value: object, needed: Collection[str] | None = None) -> T:
     """Return the dataclass of its JSON form; what is missing gets its default.
+
+    Args:
+        kind: Which one.
+        value: What a store keeps, perhaps edited by hand.
+        needed: The fields that have to be right; what is garbled in others gets its default, too. `None`: all.
 
     Raises:
         ValueError: If it is none. The message names the field, and not what stands there: that may be somebody's text.
@@ -38,6 +31,11 @@ def read_as(kind: type[T], value: object) -> T:
     try:
         read: T = _adapter(kind).validate_python(value)
     except ValidationError as error:
-        place = ".".join(map(str, error.errors()[0]["loc"]))
+        places = [each["loc"] for each in error.errors(include_context=False, include_input=False, include_url=False)]
+        garbled = {str(place[0]) for place in places if place}
+        wrong = next((place for place in places if needed is None or not place or place[0] in needed), None)
+        if wrong is None and isinstance(value, Mapping) and garbled & value.keys():
+            return read_as(kind, {name: each for name, each in value.items() if name not in garbled}, needed)
+        place = ".".join(map(str, wrong or places[0]))
         raise ValueError(f"{place or 'the value'} must be what a {kind.__name__} has there") from None
     return read

@@ -222,11 +222,12 @@ def open_turn(
     """
     if not may_read(mode):
         return Opening(mode)
-    snapshot, control, revision, (thread_epoch, receipts) = yield from side_by_side(
+    snapshot, thread_epoch, control, revision, receipts = yield from side_by_side(
         read_snapshot_with(owner, lines),
+        read_thread_epoch(thread_id),
         read_control(owner),
         read_revision(owner),
-        side_by_side(read_thread_epoch(thread_id), scan(owner.namespace("receipts"))),
+        scan(owner.namespace("receipts")),
     )
     if not control.learning:  # the user may have paused it
         mode = effective_mode(mode, "read_only")

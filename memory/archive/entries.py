@@ -17,6 +17,7 @@ from memory.effects import Pages, arun
 from memory.facts.changes import Reason
 from memory.facts.fact import (
     HELD,
+    MAX_CONTENT_CHARS,
     SOURCES,
     Fact,
     from_item,
@@ -62,9 +63,9 @@ def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
     try:
         fact = from_item(taken, epoch=epoch, created_at=now)
     except ValueError as error:
-        field, _, said = str(error).partition(" ")
+        is_long = len(str(raw.get("content"))) > MAX_CONTENT_CHARS
         reasons: dict[str, Reason] = {"category": "unknown_category", "confidence": "bad_confidence"}
-        return reasons.get(field, "too_long" if "at most" in said else "empty")
+        return reasons.get(str(error).partition(" ")[0], "too_long" if is_long else "empty")
     verdict = screened(fact.content)
     if verdict == "secret":
         return "secret"

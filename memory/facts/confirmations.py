@@ -51,7 +51,7 @@ class Confirmations:
     def from_json(cls, value: Mapping[str, object]) -> Self:
         """Return the confirmations of a stored item; none where a hand garbled it."""
         with suppress(ValueError):
-            return read_as(cls, value)
+            return read_as(cls, value, ())
         return cls()
 
 

@@ -5,13 +5,12 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
 from typing import Annotated, Final, Literal, TypeVar, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, Strict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
 from memory.config import CATEGORIES, TOPICS, Category, Topic
-from memory.forms import otherwise
+from memory.forms import plain, read_as
 from memory.screening.door import may_be_shown, screened
 from memory.text import digest, normalize, sanitize
 
@@ -35,8 +34,8 @@ _FARTHEST_ZONES: Final = timedelta(days=2)
 _PERIOD = re.compile(r"\d{4}(?:-\d\d){0,2}", re.ASCII)
 # The last place on earth where a day ends is twelve hours behind UTC.
 _LAST_ZONE_SECONDS: Final = 12 * 3600.0
-_FACT_ID: Final = r"^fact_[0-9a-f]{8}$"
-_IS_FACT_ID = re.compile(_FACT_ID)
+_FACT_ID: Final = r"^(fact_[0-9a-f]{8})?$"
+_IS_FACT_ID = re.compile("fact_[0-9a-f]{8}")
 _IDS = uuid.uuid5(uuid.NAMESPACE_URL, "https://palimpsest.invalid/fact")
 
 
@@ -154,13 +153,13 @@ def moment(text: str) -> datetime | None:
 
 
 def _checked_time(text: str) -> str:
-    if moment(text) is None:
+    if text and moment(text) is None:
         raise ValueError("it must be a time of ISO 8601")
     return text
 
 
-_Text = Annotated[str, otherwise("")]
-_Time = Annotated[str, AfterValidator(_checked_time), otherwise("")]
+_Id = Annotated[str, Field(pattern=_FACT_ID)]
+_Time = Annotated[str, AfterValidator(_checked_time)]
 _Period = Annotated[str, BeforeValidator(checked_period)]
 
 
@@ -196,28 +195,28 @@ class Fact:
         replaces: Id of the fact that it corrected, or, where it waits, whose place it takes once a person says yes.
     """
 
-    id: Annotated[str, Field(pattern=_FACT_ID), otherwise("")]
+    id: _Id = ""
     content: Annotated[str, BeforeValidator(checked_content)]
-    category: Annotated[Category, BeforeValidator(checked_category)]
-    confidence: Annotated[float, BeforeValidator(checked_confidence)]
-    created_at: Annotated[_Time, Field(alias="createdAt")]
-    updated_at: Annotated[_Time, Field(alias="updatedAt")]
-    source: Annotated[Source, BeforeValidator(checked_source)] = "library"
-    status: Annotated[Status, BeforeValidator(partial(one_of, "status", STATUSES))] = "active"
-    pinned: Annotated[bool, Strict(), otherwise(False)] = False
-    revision: Annotated[int, Field(strict=True, ge=1), otherwise(1)] = 1
-    epoch: _Text = ""
-    thread_id: _Text = ""
-    message_ids: Annotated[tuple[str, ...], otherwise(())] = ()
-    replaced_by: _Text = ""
-    ended_by: Annotated[_Text, Field(alias="endedBy")] = ""
+    category: Category
+    confidence: Annotated[float, Field(strict=True, ge=0, le=1)]
+    created_at: Annotated[_Time, Field(alias="createdAt")] = ""
+    updated_at: Annotated[_Time, Field(alias="updatedAt")] = ""
+    source: Source = "library"
+    status: Status = "active"
+    pinned: Annotated[bool, Strict()] = False
+    revision: Annotated[int, Field(strict=True, ge=1)] = 1
+    epoch: str = ""
+    thread_id: str = ""
+    message_ids: tuple[str, ...] = ()
+    replaced_by: str = ""
+    ended_by: Annotated[str, Field(alias="endedBy")] = ""
     edited_at: Annotated[_Time, Field(alias="editedAt")] = field(default="", compare=False)
-    edit: _Text = field(default="", compare=False)
-    reviewed: _Text = ""
+    edit: str = field(default="", compare=False)
+    reviewed: str = ""
     valid_from: Annotated[_Period, Field(alias="validFrom")] = ""
     valid_to: Annotated[_Period, Field(alias="validTo")] = ""
     topic: Annotated[Topic | Literal[""], BeforeValidator(checked_topic)] = ""
-    replaces: Annotated[str, Field(pattern=_FACT_ID), otherwise("")] = ""
+    replaces: _Id = ""
 
     @property
     def held(self) -> Held:
@@ -310,13 +309,13 @@ def fact_id(salt: str, content: str, n: int = 0) -> str:
 
 
 SCHEMA: Final = 1
-_FORM: Final = TypeAdapter(Fact)
+_NEEDED: Final = ("content", "category", "confidence", "status", "source")
 _KEY_CHARS: Final = frozenset("0123456789abcdef")
 
 
 def to_item(fact: Fact) -> dict[str, object]:
     """Return the JSON form of a fact that the store keeps; an empty text says nothing, and is left out."""
-    item = _FORM.dump_python(fact, mode="json", by_alias=True, warnings=False)
+    item = plain(fact)
     return {**{name: value for name, value in item.items() if value != ""}, "schema": SCHEMA}
 
 
@@ -334,12 +333,9 @@ def from_item(value: Mapping[str, object], *, epoch: str, created_at: str) -> Fa
     Raises:
         ValueError: If it cannot be read as a fact; the message names the field.
     """
-    hand = {"id": "", "source": min(BY_HAND), "createdAt": "", "updatedAt": ""}
-    try:
-        fact = _FORM.validate_python({**hand, **value})
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ValueError(str(first.get("ctx", {}).get("error") or f"{first['loc'][0]} is missing")) from None
+    fact = read_as(Fact, {"source": min(BY_HAND), **value}, _NEEDED)
+    if fact.epoch and fact.created_at and fact.updated_at:
+        return fact
     created_at = fact.created_at or created_at
     return replace(fact, epoch=fact.epoch or epoch, created_at=created_at, updated_at=fact.updated_at or created_at)
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Final
+from typing import Final
 
 from langgraph.store.base import Item, Op
 
@@ -14,7 +14,7 @@ from memory.effects import StoreEffects, delete, put, scan
 from memory.facts.changes import Section
 from memory.facts.deletions import was_said_before
 from memory.facts.words import words
-from memory.forms import otherwise, plain, read_as
+from memory.forms import plain, read_as
 from memory.namespaces import Owner
 from memory.text import digest, normalize, one_line, sentences
 
@@ -45,10 +45,10 @@ class StoredSection:
     """
 
     text: str
-    revision: Annotated[int, otherwise(1)] = 1
-    past: Annotated[Mapping[int, str], otherwise({})] = field(default_factory=dict)
-    edited_at: Annotated[str, otherwise("")] = ""
-    edit: Annotated[str, otherwise("")] = ""
+    revision: int = 1
+    past: Mapping[int, str] = field(default_factory=dict)
+    edited_at: str = ""
+    edit: str = ""
 
     def at(self, revision: int) -> str | None:
         """Return the text of a revision; `None` if it is no longer kept."""
@@ -85,7 +85,7 @@ def sections_of(items: Iterable[Item], epoch: str) -> dict[str, StoredSection]:
     for item in items:
         with suppress(ValueError):
             if belongs(item.value, epoch):
-                found[item.key] = read_as(StoredSection, item.value)
+                found[item.key] = read_as(StoredSection, item.value, ("text",))
     return found
 
 
