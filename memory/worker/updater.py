@@ -14,7 +14,7 @@ from langgraph.store.base import BaseStore
 from memory.budget import BudgetUsedUp, DailyBudget, Purse
 from memory.config import MemoryConfig
 from memory.door import Write
-from memory.effects import aperform, awithin, awrite, perform, run, tolerated, within, write
+from memory.effects import aperform, awithin, awrite, perform, tolerated, within, write
 from memory.message import iso_time, messages_of
 from memory.namespaces import Owner
 from memory.outbox import outbox
@@ -108,7 +108,7 @@ class MemoryUpdater:
             draft = Entry(kind=kind, owner=owner, thread_id=thread_id, epoch="", created=now, due=due, messages=stored)
             # A thread's own messages do not tell what summaries took from it before.
             view = ThreadView({message.id for message in stored}, is_complete=False) if is_thread else None
-            run(self._store, outbox.record(draft, view))
+            self._perform(outbox.record(draft, view))
 
     async def adrain(self, owner: Owner, thread_id: str | None = None) -> Drained:
         """Apply what is pending for an owner, or only for one thread."""

@@ -12,11 +12,11 @@ from uuid import UUID
 
 import httpx
 import pytest
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 
-from palimpsest import MemoryConfig, open_checkpointer, open_store
+from palimpsest import ConversationContext, MemoryConfig, MemoryUpdater, open_checkpointer, open_store
 from tests.fakes import Clock
 from tests.laws.interruptions import How, Tap, tapped
 from tests.laws.starting import deletions_of, finish_deletions
@@ -136,6 +136,22 @@ async def test_what_is_committed_is_on_the_disk(tmp_path: Path) -> None:
                 for name in ("journal_mode", "synchronous", "secure_delete")
             ]
             assert found == ["wal", 2, 1]
+
+
+def test_an_update_ends_though_its_store_never_answers() -> None:
+    released = threading.Event()
+
+    class Stuck(InMemoryStore):
+        def batch(self, ops: Iterable[Op]) -> list[Result]:
+            released.wait()
+            return super().batch(ops)
+
+    updater = MemoryUpdater(Stuck(), lambda _: Talk().memory, config=MemoryConfig(store_timeout_seconds=0.2))
+    try:
+        with pytest.raises(TimeoutError):
+            updater.process(ConversationContext("T", "ada", messages=[HumanMessage("I like figs", id="u1")]))
+    finally:
+        released.set()
 
 
 @pytest.mark.parametrize("how", ["kill", "fail once"])
