@@ -40,13 +40,13 @@ def leave(folder: Path, url: str) -> None:
 
 def take_away(folder: Path) -> None:
     """Remove what this process wrote down; another server's address stays."""
-    if _read(folder)[1] == os.getpid():
+    if _read_left(folder)[1] == os.getpid():
         (folder / FILE).unlink(missing_ok=True)
 
 
 def address_of(folder: Path) -> str:
     """Return the URL of the server that serves a folder; empty if none does, or it was killed and left its address."""
-    url, process = _read(folder)
+    url, process = _read_left(folder)
     try:
         os.kill(process, 0)  # asks whether there is such a process
     except PermissionError:
@@ -64,7 +64,7 @@ def served_at(folder: Path) -> str:
     return ""
 
 
-def _read(folder: Path) -> tuple[str, int]:
+def _read_left(folder: Path) -> tuple[str, int]:
     try:
         left = json.loads((folder / FILE).read_text())
         return str(left["url"]), max(int(left["pid"]), 1)  # 0 and below mean groups of processes

@@ -52,7 +52,7 @@ def emit(name: str, data: Json | BaseModel, *, config: RunnableConfig | None = N
         return
     payload = _json(data)
     context.run(dispatch_custom_event, name, payload)
-    context.run(_write, CustomChunk(name=name, payload=payload))
+    context.run(_write_chunk, CustomChunk(name=name, payload=payload))
 
 
 async def aemit(name: str, data: Json | BaseModel, *, config: RunnableConfig | None = None) -> None:
@@ -63,7 +63,7 @@ async def aemit(name: str, data: Json | BaseModel, *, config: RunnableConfig | N
         return
     payload = _json(data)
     await adispatch_custom_event(name, payload, config=context.run(ensure_config))
-    context.run(_write, CustomChunk(name=name, payload=payload))
+    context.run(_write_chunk, CustomChunk(name=name, payload=payload))
 
 
 def _context(config: RunnableConfig | None) -> Context:
@@ -78,7 +78,7 @@ def _in_run() -> bool:
     return get_callback_manager_for_config(ensure_config()).parent_run_id is not None
 
 
-def _write(chunk: CustomChunk) -> None:
+def _write_chunk(chunk: CustomChunk) -> None:
     # A runnable that is not part of a graph has a run but no runtime: only its callbacks listen.
     if runtime := get_runtime():
         runtime.stream_writer(chunk)

@@ -21,7 +21,7 @@ STUDIO_USER = "langgraph-studio-user"
 """What the development server calls everyone who comes through Studio: no person, so nobody's memory."""
 
 
-def identify(configurable: Mapping[str, object], *, single_user: bool) -> str | None:
+def identity_of(configurable: Mapping[str, object], *, single_user: bool) -> str | None:
     """Return the identity whose memory a run may use, or `None`: then the turn goes on without memory.
 
     The server's own word comes first (see `vouched_in`). Without one, `single_user` lets `configurable.user_id` name
@@ -79,7 +79,7 @@ def authenticated_user(identity: object) -> str | None:
 
 def owner_of_run(configurable: Mapping[str, object], agent_name: str, *, single_user: bool) -> Owner | None:
     """Return whose memory a run may use, or `None` without an identity."""
-    user_id = identify(configurable, single_user=single_user)
+    user_id = identity_of(configurable, single_user=single_user)
     return None if user_id is None else Owner.of(user_id, agent_name)
 
 

@@ -248,7 +248,7 @@ def _is_meant_for_us(name: str) -> bool:
     return bool(line and difflib.get_close_matches(begin, [_PREFIX.rstrip("_")], 1, _SLIP))
 
 
-def _unknown(name: str, known: Iterable[str]) -> str:
+def _unknown_variable(name: str, known: Iterable[str]) -> str:
     ours = {each.removeprefix(_PREFIX) for each in known if each.startswith(_PREFIX)}  # which alone is half of a name
     asked = name.partition("_")[2]
     if asked.lower() in {each.name for each in fields(MemoryConfig)}:
@@ -323,7 +323,7 @@ class _Variables:
         given = {name for name in self.environ if _is_meant_for_us(name) and self.text(name, "")}
         known = known_variables() if given else frozenset()
         for name in sorted(given - known):
-            raise ValueError(f"{name} {_unknown(name, known)}")
+            raise ValueError(f"{name} {_unknown_variable(name, known)}")
 
     def single_user(self) -> bool:
         authenticates = bool(self.text(_SERVER_AUTH, ""))

@@ -55,8 +55,8 @@ MUTANTS = (
     Mutant(
         "an import that is given again is learned again",
         "memory/backfill/taking_in.py",
-        "portions(whole, talk.known | lead | pasted, portion_messages)",
-        "portions(whole, (), portion_messages)",
+        "to_portions(whole, talk.known | lead | pasted, portion_messages)",
+        "to_portions(whole, (), portion_messages)",
         ("tests/laws/test_rules_imports.py",),
     ),
     Mutant(
@@ -209,7 +209,7 @@ MUTANTS = (
     Mutant(
         "what a guard refused is learned with the next turn",
         "graphs/middleware/asked.py",
-        "return [question for question in marked if question.id in _ids(before).difference(was_asked)]",
+        "return [question for question in marked if question.id in _message_ids(before).difference(was_asked)]",
         "return []",
         ("tests/laws/test_rules_guards.py",),
     ),

@@ -21,7 +21,7 @@ _REFUSED_SHOWN = 10
 
 
 @contextmanager
-def _read(file: str) -> Iterator[BinaryIO]:
+def _open_to_read(file: str) -> Iterator[BinaryIO]:
     """Open an export for reading."""
     if file == "-":
         yield sys.stdin.buffer
@@ -34,7 +34,7 @@ def _read(file: str) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _written(file: str, force: bool) -> Iterator[BinaryIO]:
+def _open_to_write(file: str, force: bool) -> Iterator[BinaryIO]:
     """Open a file that only its owner reads, and that gets its name when all is written."""
     if file == "-":
         yield sys.stdout.buffer
@@ -62,12 +62,12 @@ def _written(file: str, force: bool) -> Iterator[BinaryIO]:
 
 def _readable(file: str) -> str:
     """Refuse what cannot be read while the command line is: later, `--local` has made files for it."""
-    with _read(file):
+    with _open_to_read(file):
         return file
 
 
 @asks_memory()
-async def export(
+async def write_out(
     memory: "MemoryClient",
     out: Output,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - is standard output.")] = "-",
@@ -75,7 +75,7 @@ async def export(
 ) -> None:
     """Write everything that is remembered, a JSON value a line. A file has its name only once it is whole."""
     size = 0
-    with _written(file, force) as written:
+    with _open_to_write(file, force) as written:
         async with memory.reading("/export") as pieces:
             async for piece in pieces:
                 size += written.write(piece)
@@ -85,7 +85,7 @@ async def export(
 
 
 @asks_memory(files="made")
-async def take_in(
+async def read_in(
     memory: "MemoryClient",
     out: Output,
     file: Annotated[
@@ -94,10 +94,10 @@ async def take_in(
     ],
 ) -> None:
     """Take such a file in. Twice is the same as once, and nothing that is there is overwritten."""
-    with _read(file) as source:
+    with _open_to_read(file) as source:
         if memory.is_local and source.seekable():
             _check_beginning(file, source)  # before the first request makes files for it
-        done = await memory.ask("POST", "/import", content=_pieces(source), patience=3600.0)
+        done = await memory.ask("POST", "/import", content=_read_pieces(source), patience=3600.0)
     out.answer(done)
     refused = len(done["refused"]) + done["refused_more"]
     made = counted(len(done["created"]), "new fact")
@@ -126,6 +126,6 @@ def _check_beginning(file: str, source: BinaryIO) -> None:
     source.seek(0)
 
 
-async def _pieces(source: BinaryIO) -> AsyncIterator[bytes]:
+async def _read_pieces(source: BinaryIO) -> AsyncIterator[bytes]:
     while piece := source.read(_PIECE):
         yield piece

@@ -16,7 +16,7 @@ import typer
 
 from graphs.address import is_loopback, served_at
 from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
-from graphs.cli.processes import PYTHON, Child, settle, start, stop
+from graphs.cli.processes import PYTHON, Child, settle_child, start, stop
 from graphs.cli.shell import Refused
 from graphs.data_folder import unfit
 from graphs.local.weights import WeightsUnavailable, cache_folder
@@ -278,7 +278,7 @@ def _welcome(server: Child, host: str, port: int, model: str, memory: str, reach
     """Say where everything is, once the server answers."""
     address = EVERY_HOST.get(host, host)
     wait_until_answering(server, address, port, "/ok", name="the server", timeout=_START_SECONDS)
-    settle(server)
+    settle_child(server)
     url = f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
     open_to = f"Open to  {reach}\n" if reach else ""
     own = "palimpsest" if shutil.which("palimpsest") == sys.argv[0] else sys.argv[0]

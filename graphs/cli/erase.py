@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphs.cli.asking import asks_memory
-from graphs.cli.shell import Json, Output, Refused, confirm, counted, examples
+from graphs.cli.shell import Json, Output, Refused, confirm_first, counted, examples
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
@@ -30,7 +30,7 @@ async def fact(
     """Erase one fact wherever memory holds it. Conversations keep their words; those that do are named."""
     # Read first: who is asked should see the words, not an id.
     found = await memory.get(f"/facts/{fact}")
-    confirm(
+    confirm_first(
         f"“{found['content']}” goes for good, with what it corrected and what corrected it, its history, and the "
         "messages of journal and pending updates that tell of it. Conversations keep their words.",
         yes,
@@ -54,7 +54,7 @@ async def source(
     if found is None:
         raise Refused(f"nothing was imported as {source}: `palimpsest sources` lists what was")
     talks = counted(found["conversations"], "conversation")
-    confirm(
+    confirm_first(
         f"{talks} with {counted(found['messages'], 'message')} of {source} go for good, with what was learned of them. "
         "Facts that you changed or pinned stay, and those that other conversations said too.",
         yes,
@@ -78,7 +78,7 @@ async def thread(
     _check_asks_a_server(memory)
     known = (await memory.get("/facts", thread=thread, limit=1))["total"]
     waiting = len((await memory.get("/updates", thread=thread))["updates"])
-    confirm(
+    confirm_first(
         f"The conversation {thread} goes for good, with its summaries, its journal, {counted(known, 'fact')} "
         f"said in it, {counted(waiting, 'pending update')}, and its crons.",
         yes,
@@ -94,7 +94,7 @@ async def everything(memory: "MemoryClient", out: Output, yes: Yes = False) -> N
     there = await memory.get("/overview")
     known = counted(there["facts"], "fact")
     waiting = counted(there["pending"] + there["dead"], "pending update")
-    confirm(
+    confirm_first(
         f"Everything goes for good: {known} and {waiting} of the agent {there['agent_name']}, those of every other "
         "agent, the profile, the journal, all your threads and all your crons. `palimpsest export FILE` keeps a copy.",
         yes,

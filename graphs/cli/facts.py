@@ -52,7 +52,7 @@ Expires = Annotated[
 
 @facts.command("list", epilog=examples("palimpsest facts list --category preference", "palimpsest facts list --json"))
 @asks_memory()
-async def list_facts(
+async def list_some(
     memory: "MemoryClient",
     out: Output,
     category: OfCategory = None,
@@ -155,24 +155,28 @@ async def unpin(memory: "MemoryClient", out: Output, fact: FactId) -> None:
     await _change(memory, out, fact, pinned=False)
 
 
-@facts.command(epilog=examples("palimpsest facts list --status quarantined", "palimpsest facts release fact_1a2b3c4d"))
+@facts.command(
+    "release", epilog=examples("palimpsest facts list --status quarantined", "palimpsest facts release fact_1a2b3c4d")
+)
 @asks_memory()
-async def release(memory: "MemoryClient", out: Output, fact: FactId) -> None:
+async def say_yes_to(memory: "MemoryClient", out: Output, fact: FactId) -> None:
     """Say yes to a fact that waits for you: a quarantined one, or one that was proposed."""
     await _change(memory, out, fact, status="active")
 
 
-@facts.command(epilog=examples("palimpsest facts delete fact_1a2b3c4d", "palimpsest facts undo"))
+@facts.command("delete", epilog=examples("palimpsest facts delete fact_1a2b3c4d", "palimpsest facts undo"))
 @asks_memory()
-async def delete(memory: "MemoryClient", out: Output, fact: FactId) -> None:
+async def drop(memory: "MemoryClient", out: Output, fact: FactId) -> None:
     """Delete a fact: it is used no more, and not learned again. `facts undo` restores it; `erase fact` is for good."""
     out.answer(await memory.ask("DELETE", f"/facts/{fact}"))
     out.say(f"deleted {fact}; `palimpsest facts undo` restores it")
 
 
-@facts.command(epilog=examples("palimpsest facts list --status evicted", "palimpsest facts restore fact_1a2b3c4d"))
+@facts.command(
+    "restore", epilog=examples("palimpsest facts list --status evicted", "palimpsest facts restore fact_1a2b3c4d")
+)
 @asks_memory()
-async def restore(memory: "MemoryClient", out: Output, fact: FactId) -> None:
+async def bring_back(memory: "MemoryClient", out: Output, fact: FactId) -> None:
     """Bring back a fact that went at the limit; the weakest of the others goes in its place."""
     _show_one(out, await memory.post(f"/facts/{fact}/restore"))
 
@@ -188,9 +192,9 @@ async def history(memory: "MemoryClient", out: Output, fact: FactId) -> None:
     out.table(["written", "from", "until", "by", "category", "confidence", "content"], rows)
 
 
-@facts.command(epilog=examples("palimpsest facts undo", "palimpsest facts undo    # once more does it again"))
+@facts.command("undo", epilog=examples("palimpsest facts undo", "palimpsest facts undo    # once more does it again"))
 @asks_memory()
-async def undo(memory: "MemoryClient", out: Output) -> None:
+async def take_back(memory: "MemoryClient", out: Output) -> None:
     """Take back the last change of facts, whoever made it: you, or an update that learned something."""
     done = await memory.post("/undo")
     out.answer(done)

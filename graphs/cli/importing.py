@@ -211,7 +211,7 @@ def _pieces(plan: ImportPlan, name: str | None, most: int) -> Iterator[tuple[str
     piece: list[Conversation] = []
     source, messages, size = "", 0, 0
     for conversation in plan.oldest_first():
-        for part in _parts(conversation, most):
+        for part in _cut_up(conversation, most):
             more = len(json.dumps(part.to_json()))
             is_full = messages + len(part.messages) > most or size + more > _PIECE_BYTES
             if piece and (is_full or len(piece) >= _LARGEST_CONVERSATIONS or source != (name or part.origin)):
@@ -224,7 +224,7 @@ def _pieces(plan: ImportPlan, name: str | None, most: int) -> Iterator[tuple[str
         yield source, piece
 
 
-def _parts(conversation: Conversation, most: int) -> Iterator[Conversation]:
+def _cut_up(conversation: Conversation, most: int) -> Iterator[Conversation]:
     said: list[StoredMessage] = []
     goes_on = False
     # The server strips scheduled turns too, but a reply that was cut from its question is no longer known as one.

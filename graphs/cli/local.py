@@ -132,7 +132,7 @@ def wait_until_answering(
         Refused: If the child ends before, or the time is over.
     """
     begun = said = time.monotonic()
-    while not answers(host, port, path):
+    while not is_answering(host, port, path):
         now = time.monotonic()
         if process.poll() is not None:
             raise Refused(f"{name} ended with exit code {process.returncode} while starting: it says above why")
@@ -144,7 +144,7 @@ def wait_until_answering(
         time.sleep(_POLL_SECONDS)
 
 
-def answers(host: str, port: int, path: str) -> bool:
+def is_answering(host: str, port: int, path: str) -> bool:
     """Return whether an HTTP server answers this path with 200, or refuses (403) the name; no proxy is asked."""
     connection = HTTPConnection(host, port, timeout=2.0)
     try:

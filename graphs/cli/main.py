@@ -57,9 +57,11 @@ main.command(
 )(chat)
 main.add_typer(facts, name="facts")
 main.add_typer(pending, name="pending")
-main.command(epilog=examples("palimpsest export backup.jsonl", "palimpsest export - | jq .fact"))(archive.export)
+main.command("export", epilog=examples("palimpsest export backup.jsonl", "palimpsest export - | jq .fact"))(
+    archive.write_out
+)
 main.command("import", epilog=examples("palimpsest import backup.jsonl", "palimpsest import backup.jsonl --local"))(
-    archive.take_in
+    archive.read_in
 )
 main.command(
     epilog=examples(

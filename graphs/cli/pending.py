@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from graphs.cli.asking import asks_memory
-from graphs.cli.shell import Json, Output, Refused, confirm, counted, examples
+from graphs.cli.shell import Json, Output, Refused, confirm_first, counted, examples
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
@@ -27,7 +27,7 @@ All = Annotated[bool, typer.Option("--all", help="All dead ones.")]
 
 @pending.command("list", epilog=examples("palimpsest pending list --state dead", "palimpsest pending list --json"))
 @asks_memory()
-async def list_updates(
+async def list_waiting(
     memory: "MemoryClient",
     out: Output,
     state: Annotated[
@@ -72,7 +72,7 @@ async def discard(
     if chosen:
         messages = counted(sum(each["messages"] for each in chosen), "message")
         dead = counted(len(chosen), "dead update")
-        confirm(f"Discard {dead} with {messages}: what was said in them is not learned.", yes)
+        confirm_first(f"Discard {dead} with {messages}: what was said in them is not learned.", yes)
     for each in chosen:
         await memory.ask("DELETE", f"/updates/{each['key']}")
     out.answer({"updates": chosen})

@@ -39,7 +39,7 @@ def stop(child: Child, grace_seconds: float) -> int:
     return child.wait()
 
 
-def settle(child: Child) -> None:
+def settle_child(child: Child) -> None:
     """Tell a tethered child that it has started: from now on it may outlive its worker."""
     if child.stdin:
         child.stdin.write(b"\n")
@@ -54,7 +54,7 @@ def tether(pipe: int) -> threading.Event:
             own buffer, whose lock would be held when the interpreter shuts down.
 
     Returns:
-        What is set once the parent has called `settle`.
+        What is set once the parent has called `settle_child`.
     """
     settled = threading.Event()
 

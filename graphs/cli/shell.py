@@ -124,7 +124,7 @@ def examples(*lines: str) -> str:
     return "\n\n".join(["Examples:", *lines])
 
 
-def confirm(what: str, yes: bool) -> None:
+def confirm_first(what: str, yes: bool) -> None:
     """Say what goes, and let a person say yes or no.
 
     Args:
@@ -154,7 +154,7 @@ class Group(TyperGroup):
         try:
             return super().main(*args, **options)
         except OSError as error:
-            sys.exit(f"Error: {_why(error)}")
+            sys.exit(f"Error: {_unforeseen(error)}")
         finally:
             try:
                 typer.echo(nl=False)
@@ -172,13 +172,13 @@ class Group(TyperGroup):
             is_refused = isinstance(error, Refused)
             if shell.debug and not is_refused:
                 raise
-            said = str(error) if is_refused else _why(error)
+            said = str(error) if is_refused else _unforeseen(error)
             problem = getattr(error, "problem", None) or {"detail": said, "errors": []}
             typer.echo(json.dumps(problem, ensure_ascii=False) if shell.as_json else f"Error: {said}", err=True)
             raise typer.Exit(1) from None
 
 
-def _why(error: Exception) -> str:
+def _unforeseen(error: Exception) -> str:
     from graphs.causes import cause_of  # only here, as it reads settings: a help does not wait for that
 
     said = " ".join(str(error).split())

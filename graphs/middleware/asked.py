@@ -73,7 +73,7 @@ for _each in (_asking, _pieces):
     register_configure_hook(_each, inheritable=True)
 
 
-def unanswered(messages: Sequence[AnyMessage], asked: object) -> list[AnyMessage]:
+def unanswered_questions(messages: Sequence[AnyMessage], asked: object) -> list[AnyMessage]:
     """Return the newest question and those before it, newest first, up to one that a model answered.
 
     Args:
@@ -94,7 +94,7 @@ def refused(questions: Iterable[AnyMessage]) -> list[AnyMessage]:
     return [with_mode(question, "read_only") for question in questions if may_learn(mode_of(question))]
 
 
-async def refused_before(
+async def refused_in_earlier_runs(
     messages: Sequence[AnyMessage], asked: object, unwritten: Collection[str], *, threaded: bool
 ) -> list[AnyMessage]:
     """Return the questions of earlier runs that no model was asked, as `refused` does.
@@ -108,14 +108,14 @@ async def refused_before(
         unwritten: Ids of the questions that the state names as unwritten.
         threaded: Whether the checkpointer may only be called without `await`.
     """
-    questions = unanswered(messages, asked)
+    questions = unanswered_questions(messages, asked)
     marked, saver = refused(questions[1:]), get_config().get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER)
     if not marked or not saver:
         return []
     with tolerated(logger, "which questions were refused is not known: none that has no answer is learned"):
         before = await _before_run(saver, str(questions[0].id), threaded=threaded)
         was_asked = unwritten if before and MODEL in before.next else ()
-        return [question for question in marked if question.id in _ids(before).difference(was_asked)]
+        return [question for question in marked if question.id in _message_ids(before).difference(was_asked)]
     return marked
 
 
@@ -148,10 +148,10 @@ def is_cleared(newest_first: Iterable[CheckpointTuple], last: str | None) -> boo
 def reading_graph(schema: Any, saver: Any) -> Any:
     """Return a graph that only reads what any agent has saved, and whether it is to ask its model next."""
     graph: Any = StateGraph(schema)
-    return graph.add_node(MODEL, _nothing).add_edge(START, MODEL).compile(checkpointer=saver)
+    return graph.add_node(MODEL, _no_update).add_edge(START, MODEL).compile(checkpointer=saver)
 
 
-async def _nothing(_: Any) -> dict[str, object]:
+async def _no_update(_: Any) -> dict[str, object]:
     return {}
 
 
@@ -166,10 +166,10 @@ async def _before_run(saver: Any, question: str, *, threaded: bool) -> StateSnap
         states = [state async for state in graph.aget_state_history(thread, limit=STEPS)]
     newest_first = iter(states)
     # Checkpoints that are written at the end of a run, or behind it, are not there yet.
-    if states and question in _ids(states[0]):
+    if states and question in _message_ids(states[0]):
         any((state.metadata or {}).get("source") == "input" for state in newest_first)
     return next(newest_first, None)
 
 
-def _ids(state: StateSnapshot | None) -> set[str]:
+def _message_ids(state: StateSnapshot | None) -> set[str]:
     return {str(message.id) for message in state.values.get("messages", ())} if state else set()

@@ -23,7 +23,7 @@ from langgraph.types import Overwrite
 
 from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, TokenParts, aemit
-from graphs.middleware.asked import Asking, refused, refused_before, unanswered
+from graphs.middleware.asked import Asking, refused, refused_in_earlier_runs, unanswered_questions
 from graphs.middleware.choices import Choices, User
 from graphs.middleware.request import name_of, noted, ordered, with_recalled_texts, with_text
 from graphs.middleware.state import (
@@ -32,7 +32,7 @@ from graphs.middleware.state import (
     AgentMemory,
     MemoryKeys,
     kept_by,
-    thread_of,
+    thread_in,
     with_ids,
     with_kept,
 )
@@ -250,7 +250,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> None:
         epochs, thread = TurnEpochs.from_state(kept_by(self.name, state)), self._thread(state)
         # What the model is still to be asked is written down then: a guard may come before it.
-        questions = [] if self._learn_refused else unanswered(thread.messages, state.get(ASKED_KEY))
+        questions = [] if self._learn_refused else unanswered_questions(thread.messages, state.get(ASKED_KEY))
         later = {question.id for question in questions}
         said = [one for one in epochs.not_erased(leaving, state["messages"]) if one.id not in later]
         await self._memory.writing.write_down(self._run(runtime, store, thread.asked), said, epochs)
@@ -258,7 +258,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     async def _write_asked(self, request: ModelRequest[Any], store: BaseStore | None) -> None:
         """Write down what the model is asked, at its first call in a turn: it may fail, and the process be killed."""
         memory = kept_by(self.name, request.state)
-        thread = thread_of(request.state, memory)
+        thread = thread_in(request.state, memory)
         is_written = self._learn_refused or request.state.get(ASKED_KEY) == thread.asked
         # Where another middleware jumped over the beginning of the turn, or asks in other words, its end writes it.
         if not is_written and not self._is_new(request.state) and _may_be_learned(memory):
@@ -301,24 +301,27 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         changed, answered = begun.with_mode, state.get(ASKED_KEY, "")
         if not self._learn_refused:
             unwritten, threaded = [one.asked for one in thread.unwritten], isinstance(store, ThreadedStore)
-            changed = [*await refused_before(thread.messages, answered, unwritten, threaded=threaded), *changed]
+            changed = [
+                *await refused_in_earlier_runs(thread.messages, answered, unwritten, threaded=threaded),
+                *changed,
+            ]
             if begun.opening.mode is None:
                 # Who cannot read will hardly write. Until the turn ends the checkpoint names it, should that not be.
                 named_now = name_unwritten(run, run.asked, self.service.clock(), thread.epochs, is_read=False)
                 memory = AgentMemory(**{**memory, **named((*thread.unwritten, *named_now))})
         elif _may_be_learned(memory):
             now = {**state, **begun.in_state(thread.state)} if begun.with_mode else state
-            memory = AgentMemory(**{**memory, **named(await self._write_question(run, thread_of(now, memory)))})
+            memory = AgentMemory(**{**memory, **named(await self._write_question(run, thread_in(now, memory)))})
         # A question that is sent again is asked again.
         settled = thread.asked if self._learn_refused else "" if answered == thread.asked else answered
-        return {**with_kept(self.name, state, memory), **_with(changed, state, update), ASKED_KEY: settled}
+        return {**with_kept(self.name, state, memory), **_with_changed(changed, state, update), ASKED_KEY: settled}
 
     async def _end(self, state: Any, runtime: Runtime[Any], store: BaseStore | None) -> dict[str, Any] | None:
         update: dict[str, Any] = {}
         asked, answered = self._thread(state).asked, state.get(ASKED_KEY)
         if asked and not self._learn_refused and answered != asked:
             state, update = with_ids(state)
-            return _with(refused(unanswered(self._thread(state).messages, answered)), state, update)
+            return _with_changed(refused(unanswered_questions(self._thread(state).messages, answered)), state, update)
         # Another middleware may have jumped over the beginning.
         if self._is_new(state):
             update = {**(await self._begin(state, runtime, store) or {}), ASKED_KEY: asked}
@@ -326,10 +329,12 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             messages = said.value if isinstance(said, Overwrite) else merge_messages(state["messages"], [said])
             state = {**state, **update, "messages": messages}
         memory = kept_by(self.name, state)
-        thread = thread_of(state, memory)
+        thread = thread_in(state, memory)
         if not thread.messages or not _may_be_learned(memory):
             return update or None
-        ended = await end_turn(self._memory, self._run(runtime, store, thread.asked), thread, _view(thread, state))
+        ended = await end_turn(
+            self._memory, self._run(runtime, store, thread.asked), thread, _thread_view(thread, state)
+        )
         return {**update, **with_kept(self.name, state, AgentMemory(**{**ended, "mode": memory.get("mode")}))}
 
     async def _shown(
@@ -373,7 +378,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         )
 
     def _thread(self, state: Mapping[str, Any]) -> Thread:
-        return thread_of(state, kept_by(self.name, state))
+        return thread_in(state, kept_by(self.name, state))
 
     def _run(self, runtime: Runtime[Any] | ToolRuntime[Any, Any], store: BaseStore | None, asked: str) -> Run:
         settings, config = self.service.settings, get_config()
@@ -397,7 +402,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         return self._threaded
 
 
-def _with(changed: Sequence[BaseMessage], state: Mapping[str, Any], update: dict[str, Any]) -> dict[str, Any]:
+def _with_changed(changed: Sequence[BaseMessage], state: Mapping[str, Any], update: dict[str, Any]) -> dict[str, Any]:
     """Return the update with changed messages in it; one that writes messages down with their ids has them all."""
     if not changed:
         return update
@@ -414,7 +419,7 @@ def _may_be_learned(memory: AgentMemory) -> bool:
     return memory.get("mode") in (None, "normal")
 
 
-def _view(thread: Thread, state: Mapping[str, Any]) -> ThreadView | None:
+def _thread_view(thread: Thread, state: Mapping[str, Any]) -> ThreadView | None:
     """Return what the thread holds; `None` where a summary took the place of messages: they were not edited away."""
     is_whole = len(thread.messages) == len(state["messages"])
     return thread.view(get_config()) if is_whole else None

@@ -78,7 +78,7 @@ class MemoryContext:
     ] = None
 
 
-def thread_of(state: Mapping[str, Any], memory: MemoryState) -> Thread:
+def thread_in(state: Mapping[str, Any], memory: MemoryState) -> Thread:
     """Return the thread of an agent's state, without what programs wrote in somebody's place.
 
     Args:

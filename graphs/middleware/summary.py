@@ -158,7 +158,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
             return {**ids, **_without_left_out(state)} or None
         hook = self._memory.cut_hook(state, runtime) if self._memory else self._hook
         node = self._node_of(state, runtime, hook)
-        result = node.result(_read(state))
+        result = node.result(_as_node_reads(state))
         for event in summary_events(result):
             emit(event.name, event)
         return {**ids, **self._update(state, result)} or None
@@ -174,7 +174,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
             return {**ids, **_without_left_out(state)} or None
         hook = self._memory.acut_hook(state, runtime) if self._memory else self._hook
         node = self._node_of(state, runtime, hook)
-        result = await node.aresult(_read(state))
+        result = await node.aresult(_as_node_reads(state))
         for event in summary_events(result):
             await aemit(event.name, event)
         return {**ids, **self._update(state, result)} or None
@@ -219,14 +219,14 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
                 return
             # Another middleware may answer itself, without an id: a summary could not name such a message.
             said = [message for message in response.result if message.id]
-            state = {**_read(request.state), "messages": [*request.state["messages"], *said]}
+            state = {**_as_node_reads(request.state), "messages": [*request.state["messages"], *said]}
             live = len(divide(state["messages"], _running(state)).live)
             # Here, where the run says whose it is: what is written later has none.
             model = self._counted(in_background(self.model), request.state, request.runtime)
             ahead.begin(lambda: self._node_for_later(live, model), state, share)
 
     def _is_due(self, state: Any, messages: Sequence[BaseMessage]) -> bool:
-        running = _running(_read(state))
+        running = _running(_as_node_reads(state))
         conversation = divide(messages, running)
         counts = self._counter.each(conversation.live)
         summary = self._summary_tokens(running.summary) if running else 0
@@ -272,11 +272,11 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         return calls.model()
 
     def _update(self, state: Any, result: SummarizationResult) -> dict[str, Any]:
-        context = self._node.update(_read(state), result).get("context", {})
+        context = self._node.update(_as_node_reads(state), result).get("context", {})
         return {SUMMARY_KEY: context} if context != state_of(state.get(SUMMARY_KEY)) else {}
 
     def _viewed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        context = _read(request.state)["context"]
+        context = _as_node_reads(request.state)["context"]
         running = rehydrate(context.get("running_summary"))
         parted = divide(request.messages, running)
         left_out = LeftOut.from_state(context.get(LEFT_OUT)).among(parted.live)
@@ -293,7 +293,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         return ordered(request.override(messages=cast("list[AnyMessage]", shown)), make)
 
 
-def _read(state: Any) -> dict[str, Any]:
+def _as_node_reads(state: Any) -> dict[str, Any]:
     """Return an agent's state as the node reads it."""
     return {"messages": state["messages"], "context": state_of(state.get(SUMMARY_KEY))}
 
@@ -301,7 +301,7 @@ def _read(state: Any) -> dict[str, Any]:
 def _who_knows(state: Any) -> tuple[BaseCheckpointSaver[Any] | None, str | None]:
     """Return who knows whether a client has cleared the thread, `None` if it has not, and what was summarized last."""
     # It stands near the end: a long thread is not looked through before each call of a model.
-    running, newest_first = _running(_read(state)), map(attrgetter("id"), reversed(state["messages"]))
+    running, newest_first = _running(_as_node_reads(state)), map(attrgetter("id"), reversed(state["messages"]))
     if running is None or not running.summarized_message_ids.isdisjoint(newest_first):
         return None, None
     configurable = ensure_config().get("configurable", {})

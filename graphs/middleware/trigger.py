@@ -52,8 +52,8 @@ class Limits:
         window = input_tokens(model)
         if trigger is None:
             trigger = ("tokens", int(window * _DEFAULT_SHARE) or _DEFAULT_TOKENS)
-        due = Threshold(**_read("trigger", trigger))
-        left = _read("keep", keep)
+        due = Threshold(**_limit("trigger", trigger))
+        left = _limit("keep", keep)
         return cls(due, due.tokens or window or _LONGEST_VIEW, left.get("tokens"), left.get("messages"))
 
     def budget(self, max_summary_tokens: int, frame: int) -> "DueBudget":
@@ -108,7 +108,7 @@ class DueBudget(Budget):
         return True
 
 
-def _read(name: Literal["trigger", "keep"], said: object) -> dict[str, int]:
+def _limit(name: Literal["trigger", "keep"], said: object) -> dict[str, int]:
     if not isinstance(said, tuple | list) or len(said) != 2:
         raise ValueError(f'{name} must be a pair such as ("tokens", 4000), not {said!r}')
     kind, number = said

@@ -174,7 +174,7 @@ def naming(path: Path | str) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def transaction(connection: aiosqlite.Connection, *, writes: bool = True) -> AsyncIterator[None]:
+async def file_transaction(connection: aiosqlite.Connection, *, writes: bool = True) -> AsyncIterator[None]:
     """Make everything inside one transaction: committed as a whole, or rolled back when an error leaves it.
 
     A writing transaction takes the write lock at once: one that began as a reader and is overtaken by another

@@ -112,14 +112,14 @@ def before_next(found: CheckpointTuple | None) -> CheckpointTuple | None:
     return found
 
 
-def thread_of(config: RunnableConfig) -> str:
+def thread_named(config: RunnableConfig) -> str:
     """Return the thread that a config names; `ValueError` if nothing could hold its id."""
     thread_id = str(config["configurable"]["thread_id"])
     check_encodable("thread_id", thread_id)
     return thread_id
 
 
-def user_of(config: RunnableConfig) -> str:
+def user_named(config: RunnableConfig) -> str:
     """Return whose run it is, as the server says; empty where nobody logs in."""
     said = {**config["configurable"], **config.get("metadata", {})}
     return str(said.get("langgraph_auth_user_id") or "")

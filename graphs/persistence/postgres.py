@@ -95,7 +95,7 @@ async def open_pool(uri: str, connections: int, **options: Any) -> AsyncIterator
 
 
 @asynccontextmanager
-async def transaction(
+async def pool_transaction(
     pool: Pool, *, pipelined: bool = False, locks: Sequence[str] = ()
 ) -> AsyncIterator[tuple[Connection, AsyncCursor[DictRow]]]:
     """Begin a transaction on a connection of its own; yield both that and a cursor as LangGraph's queries want it.

@@ -30,10 +30,10 @@ from graphs.persistence.durable_saver import (
     ancestors,
     before_next,
     may_be_first,
-    thread_of,
-    user_of,
+    thread_named,
+    user_named,
 )
-from graphs.persistence.postgres import CONNECT_SECONDS, Connection, Pool, migrated, open_pool, transaction
+from graphs.persistence.postgres import CONNECT_SECONDS, Connection, Pool, migrated, open_pool, pool_transaction
 from memory.text import check_encodable
 
 _DEAD = """
@@ -124,14 +124,14 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
     @asynccontextmanager
     async def _transaction(self, *, pipeline: bool = True) -> AsyncIterator[tuple[Self, AsyncCursor[DictRow]]]:
         """Begin a transaction on a connection of the pool; yield this saver on it, and a cursor."""
-        async with transaction(self._pool, pipelined=pipeline and self.supports_pipeline) as (connection, cursor):
+        async with pool_transaction(self._pool, pipelined=pipeline and self.supports_pipeline) as (connection, cursor):
             on_it = copy.copy(self)
             on_it.conn = connection
             yield on_it, cursor
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint that a config names, or the newest of its thread, or `None`."""
-        thread_of(config)
+        thread_named(config)
         return before_next(await super().aget_tuple(config))
 
     async def alist(
@@ -155,7 +155,7 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Save a checkpoint, unless its thread was deleted meanwhile, and return the config that finds it."""
-        thread_id, checkpoint_id = thread_of(config), checkpoint["id"]
+        thread_id, checkpoint_id = thread_named(config), checkpoint["id"]
         async with self._transaction() as (on_it, cursor):
             await cursor.execute(_SHARE, (thread_id,))
             if not await _is_dead(cursor, thread_id, ancestors(config, metadata)):
@@ -173,11 +173,11 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Save what one task wrote, all of it or nothing; nothing if its thread was deleted meanwhile."""
-        thread_id = thread_of(config)
+        thread_id = thread_named(config)
         async with self._transaction() as (on_it, cursor):
             await cursor.execute(_SHARE, (thread_id,))
             if not await _is_dead(cursor, thread_id, ancestors(config)):
-                await cursor.execute(_NOTE_EARLY, {"thread": thread_id, "user": user_of(config)})
+                await cursor.execute(_NOTE_EARLY, {"thread": thread_id, "user": user_named(config)})
                 await AsyncPostgresSaver.aput_writes(on_it, config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:

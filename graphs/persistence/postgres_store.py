@@ -12,7 +12,7 @@ from psycopg.errors import LockNotAvailable
 from psycopg.rows import DictRow, dict_row
 
 from graphs.persistence.durable_store import DurableStore
-from graphs.persistence.postgres import Connection, Pool, migrated, open_pool, transaction
+from graphs.persistence.postgres import Connection, Pool, migrated, open_pool, pool_transaction
 from memory.door import Batching, MemoryBusy, turn_of
 
 # An operator may have made it for a user who may make none.
@@ -56,7 +56,7 @@ class DurablePostgresStore(DurableStore, AsyncPostgresStore):
                 await turns.enter_async_context(turn_of(f"{self.pool.conninfo} {name}").aheld(_PATIENCE_SECONDS))
             try:
                 locks = [f"palimpsest.{name}" for name in names]
-                connection, _ = await turns.enter_async_context(transaction(self.pool, locks=locks))
+                connection, _ = await turns.enter_async_context(pool_transaction(self.pool, locks=locks))
                 token = _WRITES_ON.set(connection)
                 try:
                     yield carry_out
@@ -72,11 +72,11 @@ class DurablePostgresStore(DurableStore, AsyncPostgresStore):
                 yield cursor
             return
         # The stock cursor has no transaction: what reads within a batch would commit the half that came before.
-        async with transaction(self.pool, pipelined=pipeline and self.supports_pipeline) as (_, cursor):
+        async with pool_transaction(self.pool, pipelined=pipeline and self.supports_pipeline) as (_, cursor):
             yield cursor
 
 
-async def _make_tables(connection: Connection) -> None:
+async def _make_store_tables(connection: Connection) -> None:
     await connection.execute(_MAKE_SCHEMA)
     connection.cursor_factory = _InSchema
     await AsyncPostgresStore(connection).setup()
@@ -93,6 +93,6 @@ async def open_postgres_store(uri: str, connections: int = 10) -> AsyncIterator[
     Raises:
         DatabaseAway: If it cannot be used.
     """
-    await migrated(uri, _make_tables)
+    await migrated(uri, _make_store_tables)
     async with open_pool(uri, connections, cursor_factory=_InSchema) as pool:
         yield DurablePostgresStore(pool)

@@ -28,7 +28,7 @@ from langgraph.checkpoint.base.id import UUID
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graphs.persistence.connection import BUSY_SECONDS, SqliteFile, open_file, transaction
+from graphs.persistence.connection import BUSY_SECONDS, SqliteFile, file_transaction, open_file
 from graphs.persistence.durable_saver import (
     CHECKPOINTED_TYPES,
     CREATE,
@@ -41,8 +41,8 @@ from graphs.persistence.durable_saver import (
     bury_thread,
     is_dead,
     may_be_first,
-    thread_of,
-    user_of,
+    thread_named,
+    user_named,
 )
 from memory.text import check_encodable
 
@@ -123,7 +123,7 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
     async def _reader(self, config: RunnableConfig | None) -> Self:
         """Return this saver, as it is now, on the connection that reads; `ValueError` for an id that nothing holds."""
         if "thread_id" in (config or {}).get("configurable", {}):
-            thread_of(config or {})
+            thread_named(config or {})
         await self.setup()
         reader = copy.copy(self)
         reader.conn, reader.lock = self._file.reader, self._reading
@@ -154,7 +154,7 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Save a checkpoint, unless its thread was deleted meanwhile, and return the config that finds it."""
-        thread_id, checkpoint_id = thread_of(config), checkpoint["id"]
+        thread_id, checkpoint_id = thread_named(config), checkpoint["id"]
         async with self._transaction():
             if not await is_dead(self.conn, thread_id, ancestors(config, metadata)):
                 if may_be_first(metadata):
@@ -169,10 +169,10 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
         self, config: RunnableConfig, writes: Sequence[tuple[str, object]], task_id: str, task_path: str = ""
     ) -> None:
         """Save what one task wrote, all of it or nothing; nothing if its thread was deleted meanwhile."""
-        thread_id = thread_of(config)
+        thread_id = thread_named(config)
         async with self._transaction():
             if not await is_dead(self.conn, thread_id, ancestors(config)):
-                early = {"thread": thread_id, "user": user_of(config), "at": time.time()}
+                early = {"thread": thread_id, "user": user_named(config), "at": time.time()}
                 await self.conn.execute(_NOTE_EARLY, early)
                 await super().aput_writes(config, writes, task_id, task_path)
 
@@ -224,7 +224,7 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
     async def _transaction(self) -> AsyncIterator[None]:
         """Give one writer of this connection a transaction of its own."""
         await self.setup()
-        async with self._writing, transaction(self.conn):
+        async with self._writing, file_transaction(self.conn):
             yield
 
 

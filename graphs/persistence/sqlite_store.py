@@ -8,8 +8,7 @@ import aiosqlite
 from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-from graphs.persistence.connection import BUSY_SECONDS, SqliteFile, open_file
-from graphs.persistence.connection import transaction as _transaction
+from graphs.persistence.connection import BUSY_SECONDS, SqliteFile, file_transaction, open_file
 from graphs.persistence.durable_store import DurableStore
 from memory.door import Batching, turn_of
 
@@ -32,7 +31,7 @@ class DurableSqliteStore(DurableStore, AsyncSqliteStore):
         """Create or migrate the tables in one transaction, so that neither a crash nor a second process meets half."""
         if self.is_setup:
             return
-        async with self.lock, _transaction(self.conn):
+        async with self.lock, file_transaction(self.conn):
             if not self.is_setup:
                 await self._migrate()
         await super().setup()
@@ -65,7 +64,7 @@ class DurableSqliteStore(DurableStore, AsyncSqliteStore):
             return await carry_out(ops)
 
         # SQLite serves those who wait for its lock in no order: the first of this process stands there alone.
-        async with turn_of(self._file.name).aheld(BUSY_SECONDS), self.lock, _transaction(self.conn):
+        async with turn_of(self._file.name).aheld(BUSY_SECONDS), self.lock, file_transaction(self.conn):
             yield noted
         if has_written:
             self._file.log.empty_soon()
@@ -92,7 +91,7 @@ class _ReadConnection(AsyncSqliteStore):
     @asynccontextmanager
     async def _cursor(self, *, transaction: bool = True) -> AsyncIterator[aiosqlite.Cursor]:  # noqa: ARG002 (inherited)
         # The stock cursor, cancelled while it begins, leaves its transaction open.
-        async with self.lock, _transaction(self.conn, writes=False), self.conn.cursor() as cursor:
+        async with self.lock, file_transaction(self.conn, writes=False), self.conn.cursor() as cursor:
             yield cursor
 
 

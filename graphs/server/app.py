@@ -26,7 +26,7 @@ from graphs.server.bodies import WholeBodies
 from graphs.server.data_folder import DataIsThere
 from graphs.server.introduction import introduced
 from graphs.server.old_threads import OldThreads
-from graphs.server.page import PageDoor, load, routes
+from graphs.server.page import PageDoor, load_page, routes
 from graphs.server.this_machine import ClosedDebugRoutes, PrivateNetworkPreflight, ThisMachineOnly
 from graphs.server.thread_doors import DeletedThreads, DeletionDoor, RecreatedThreads, is_there
 from graphs.server.workarounds.lost_rows import TemporaryThreads, give_back
@@ -146,7 +146,7 @@ def make_app(settings: Settings) -> MemoryApi:
         Middleware(TemporaryThreads),
         Middleware(DeletionDoor, deleted=_deleted_threads),
     ]
-    load()
+    load_page()
     # The server asks for it in stateless runs, too: nothing that anybody here could mend.
     warnings.filterwarnings("ignore", "`durability` has no effect")
     app = ServerApp(routes, middleware=guards, lifespan=lifespan)

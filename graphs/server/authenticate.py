@@ -97,9 +97,9 @@ def checked(authenticate: Authenticator) -> Authenticator:
         identity = user["identity"]
         # It becomes the owner in metadata of threads, and is shown there: one line, no control characters.
         if not isinstance(identity, str) or not identity.strip() or not identity.isprintable():
-            raise _refusal("the identity must be a non-empty string of printable characters")
+            raise _not_logged_in("the identity must be a non-empty string of printable characters")
         if len(identity) > MAX_IDENTITY_CHARS:
-            raise _refusal(f"the identity must have at most {MAX_IDENTITY_CHARS} characters")
+            raise _not_logged_in(f"the identity must have at most {MAX_IDENTITY_CHARS} characters")
         return user
 
     return check
@@ -113,7 +113,7 @@ def jwt_authenticator(settings: AuthSettings) -> Authenticator:
         scheme, _, token = (authorization or "").partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token:
-            raise _refusal("send the header `Authorization: Bearer <token>`")
+            raise _not_logged_in("send the header `Authorization: Bearer <token>`")
         try:
             claims = jwt.decode(
                 token,
@@ -128,7 +128,7 @@ def jwt_authenticator(settings: AuthSettings) -> Authenticator:
             )
         except jwt.PyJWTError as error:
             logger.info("bearer token refused: %s", type(error).__name__)
-            raise _refusal(f"the bearer token is not valid: {_why(error)} ({type(error).__name__})") from None
+            raise _not_logged_in(f"the bearer token is not valid: {_why(error)} ({type(error).__name__})") from None
         identity = claims[settings.user_claim]
         # `name` is a standard claim (OpenID Connect).
         return User(
@@ -181,5 +181,5 @@ def _permissions(claims: Mapping[str, object]) -> list[str]:
     return [permission for permission in permissions if isinstance(permission, str)]
 
 
-def _refusal(detail: str) -> Exception:
+def _not_logged_in(detail: str) -> Exception:
     return Auth.exceptions.HTTPException(status_code=401, detail=detail)

@@ -43,7 +43,7 @@ class ThisMachineOnly:
         why = None
         if self._settings.single_user and scope["type"] in ("http", "websocket") and not is_in_process(scope):
             headers = Headers(scope=scope)
-            why = refusal(
+            why = why_not(
                 (scope.get("client") or ("", 0))[0],
                 _hosts(headers),
                 headers.get("origin"),
@@ -77,7 +77,7 @@ def _hosts(headers: Headers) -> list[str]:
     return [headers.get("host", ""), *(name.strip() for name in forwarded)]
 
 
-def refusal(
+def why_not(
     peer: str, hosts: Iterable[str], origin: str | None, *, allowed: frozenset[str], open_to_network: bool
 ) -> str | None:
     """Return why a request is refused in single-user mode, and what would allow it; `None` if it may pass.
@@ -93,14 +93,15 @@ def refusal(
     own = {_netloc(each) for each in allowed}
     if not open_to_network:
         if not is_loopback(peer):
-            return f"single-user mode answers this machine only, not {_shown(peer)}. {_OPEN}."
+            return f"single-user mode answers this machine only, not {_shown_name(peer)}. {_OPEN}."
         # A page cannot forge its browser's `Host`: after DNS rebinding it still is the attacker's name.
         for host in hosts:
             if not is_loopback(_name(host)) and host not in own:
-                return f"single-user mode answers this machine's own names only, not {_shown(host)}. {_OPEN}."
+                return f"single-user mode answers this machine's own names only, not {_shown_name(host)}. {_OPEN}."
     if origin is None or origin in allowed or _may_ask(origin) or (_netloc(origin) or None) in hosts:
         return None
-    return f"pages of {_shown(origin)} may not ask this server. PALIMPSEST_ALLOWED_ORIGINS={_shown(origin)} allows it."
+    shown = _shown_name(origin)
+    return f"pages of {shown} may not ask this server. PALIMPSEST_ALLOWED_ORIGINS={shown} allows it."
 
 
 def _may_ask(origin: str) -> bool:
@@ -122,7 +123,7 @@ def _name(netloc: str) -> str:
         return ""
 
 
-def _shown(text: str) -> str:
+def _shown_name(text: str) -> str:
     """Return what a client sent so that a log line and a message can carry it."""
     return "".join(each for each in text[:_SHOWN_CHARS] if each.isprintable()) or "(none)"
 

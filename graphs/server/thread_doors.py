@@ -175,13 +175,13 @@ class DeletionDoor:
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                await _settle(deleted, asked, message["status"], is_one=found[1] == "threads")
+                await _settle_all(deleted, asked, message["status"], is_one=found[1] == "threads")
             await send(message)
 
         await self._app(scope, receive, answer)
 
 
-async def _settle(deleted: DeletedThreads, asked: list[Deletion], status: int, *, is_one: bool) -> None:
+async def _settle_all(deleted: DeletedThreads, asked: list[Deletion], status: int, *, is_one: bool) -> None:
     """Do what the server's answer means for each record; after a failure of the server, the sweep finds out."""
     if status >= 500:
         return

@@ -79,7 +79,7 @@ async def write_down_left(service: MemoryService, store: BaseStore, page: int = 
         epochs = TurnEpochs.from_state(left.memory)
         for turn in unwritten_of(left.memory.get("unwritten")):
             with tolerated(logger, "a turn of thread %s is not written down yet", left.thread_id):
-                owner = vouched(turn.owner, left.user_id, single_user=service.settings.single_user)
+                owner = vouched_owner(turn.owner, left.user_id, single_user=service.settings.single_user)
                 closing = owner and turn.closing(left.thread_id, owner, left.messages, epochs.learn_from)
                 if closing and await service.aremember(store, closing):
                     written += 1
@@ -88,7 +88,7 @@ async def write_down_left(service: MemoryService, store: BaseStore, page: int = 
     return written
 
 
-def vouched(named: str, user_id: str, *, single_user: bool) -> Owner | None:
+def vouched_owner(named: str, user_id: str, *, single_user: bool) -> Owner | None:
     """Return whose turn it is, if the server says the same as the state, which a client may have written."""
     owner = Owner.from_due_key(named)
     if user_id:

@@ -126,10 +126,10 @@ class Calls:
     def result(self, call: ToolCall) -> ToolMessage:
         """Return the result of a call that is not carried out any more."""
         call_id = str(call["id"])
-        return self.results.get(call_id) or failed(call, UNKNOWN if self.begun.get(call_id) else _NOT_APPROVED)
+        return self.results.get(call_id) or failed_call(call, UNKNOWN if self.begun.get(call_id) else _NOT_APPROVED)
 
 
-def failed(call: ToolCall, why: str) -> ToolMessage:
+def failed_call(call: ToolCall, why: str) -> ToolMessage:
     """Return the result of a call that was not carried out, or of which nobody knows."""
     return ToolMessage(why, tool_call_id=call["id"], name=call["name"], status="error")
 

@@ -127,11 +127,11 @@ def _merged(merged: dict[str, BaseMessage], writes: Sequence[Any]) -> dict[str, 
             if type(value) in PLAIN and (identity := value.__dict__["id"]) and identity != SUMMARY_ID:
                 merged[identity] = value
             else:
-                _apply(merged, _message(value))
+                _merge_one(merged, _message(value))
     return merged
 
 
-def _apply(merged: dict[str, BaseMessage], message: BaseMessage) -> None:
+def _merge_one(merged: dict[str, BaseMessage], message: BaseMessage) -> None:
     if isinstance(message, BaseMessageChunk):
         message = message_chunk_to_message(message)
     if isinstance(message, RemoveMessage):

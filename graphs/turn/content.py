@@ -82,7 +82,7 @@ def _plain(block: str | Block) -> Block | None:
     if isinstance(block, str):
         return _text(block)
     if kind := media_kind(block):
-        return _media(block, kind)
+        return _standard_media(block, kind)
     text = block.get("text", block.get("refusal"))
     return _text(text) if isinstance(text, str) else None
 
@@ -92,12 +92,12 @@ def _standard(block: str | Block) -> Block:
         return _text(block)
     kind = media_kind(block)
     if kind is not None:
-        return block if _is_standard(block) else _media(block, kind)
+        return block if _is_standard(block) else _standard_media(block, kind)
     if block.get("type", "text") not in _TEXT_TYPES:
         return block
     text = block.get("text")
     if not isinstance(text, str):
-        return _media(block, "file") if block.get("type") == "text-plain" else _text("")
+        return _standard_media(block, "file") if block.get("type") == "text-plain" else _text("")
     return block if block.get("type") == "text" else _text(text)
 
 
@@ -114,13 +114,13 @@ def _is_standard(block: Block) -> bool:
     return isinstance(block.get("file_id"), str) or (isinstance(url, str) and not url.startswith("data:"))
 
 
-def _media(block: Block, kind: str) -> Block:
+def _standard_media(block: Block, kind: str) -> Block:
     """Return a standard block for one in another form; a text in its place if it is a text, or if nothing is in it."""
     said = _fields(block)
     if said.get("source_type") == "text" or (said.get("type") == "text" and "source" in block):
-        return _text(_first(said, ("text", "url", *_DATA)))
-    data, url, name = _first(said, _DATA), _first(said, _URL), _first(said, _NAME)
-    mime = _first(said, _MIME) or (f"audio/{said['format']}" if isinstance(said.get("format"), str) else "")
+        return _text(_first_text(said, ("text", "url", *_DATA)))
+    data, url, name = _first_text(said, _DATA), _first_text(said, _URL), _first_text(said, _NAME)
+    mime = _first_text(said, _MIME) or (f"audio/{said['format']}" if isinstance(said.get("format"), str) else "")
     if found := _DATA_URL.fullmatch(data or url):
         data, url, mime = found["data"], "", found["mime"] or mime
     if not mime:
@@ -136,7 +136,7 @@ def _media(block: Block, kind: str) -> Block:
         return {"type": "image_url", "image_url": {"url": url, **detail}}
     if url:
         return {"type": kind, "url": url, **({"mime_type": mime} if mime else {})}
-    if file_id := _first(said, _FILE_ID) or (str(said.get("id", "")) if said.get("source_type") == "id" else ""):
+    if file_id := _first_text(said, _FILE_ID) or (str(said.get("id", "")) if said.get("source_type") == "id" else ""):
         return {"type": kind, "file_id": file_id}
     return _text(NOTHING_SENT.format(kind=kind))
 
@@ -160,7 +160,7 @@ def _of_data(kind: str, data: str, mime: str, name: str) -> Block:
     return {"type": kind, "base64": data, "mime_type": mime, **named}
 
 
-def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
+def _first_text(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
     return next((value for name in names if isinstance(value := fields.get(name), str) and value), "")
 
 

@@ -160,18 +160,18 @@ def _said(error: ErrorDetails, fields: dict[str, Any]) -> InitErrorDetails:
     schema = fields[str(error["loc"][0])]
     # A rule of memory's own says it itself, after the field's name.
     own = str(error["ctx"]["error"]).partition(" ")[2] if error["type"] == "value_error" else ""
-    said = f"{own or f'must be {_taken(schema)}'}. {schema['description']}"
+    said = f"{own or f'must be {_wanted_form(schema)}'}. {schema['description']}"
     return InitErrorDetails(
         type=PydanticCustomError("context", "{said}", {"said": said}), loc=error["loc"], input=error["input"]
     )
 
 
-def _taken(schema: dict[str, Any]) -> str:
+def _wanted_form(schema: dict[str, Any]) -> str:
     if "anyOf" in schema:
-        return f"{_taken(schema['anyOf'][0])}, or null"
+        return f"{_wanted_form(schema['anyOf'][0])}, or null"
     if "enum" in schema:
         *others, last = schema["enum"]
         return f"{', '.join(others)} or {last}"
-    kind = f"a list of {_taken(schema['items'])}" if "items" in schema else _KINDS[schema["type"]]
+    kind = f"a list of {_wanted_form(schema['items'])}" if "items" in schema else _KINDS[schema["type"]]
     kind += " of a certain form" if "pattern" in schema else ""
     return ", ".join([kind, *(f"{limit} {schema[name]}" for name, limit in _LIMITS.items() if name in schema)])

@@ -4,9 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage
-from langgraph.types import Overwrite
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import InvalidUpdateError
+from langgraph.graph import START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel._write import ChannelWrite, ChannelWriteTupleEntry
+from langgraph.types import Overwrite, StateUpdate
 
 from graphs.turn.channels import merge_messages, removes_all
+from graphs.turn.context import Context
+from graphs.turn.state import InputState, State
 from memory.context.running_summary import SUMMARY_ID
 
 Values = dict[str, object]
@@ -56,3 +63,88 @@ def _view(state: Mapping[str, Any], messages: Sequence[BaseMessage]) -> Values:
         if one.id == SUMMARY_ID or one.id in now
     ]
     return {} if left == list(shown) else {"summarized_messages": Overwrite(left)}
+
+
+_LAST_OF_TWO = "summarize"
+"""After `inject_memory` and `summarize`, which run in one superstep, the thread stands as this one left it."""
+
+_Compiled = CompiledStateGraph[State, Context, InputState, State]
+Supersteps = Sequence[Sequence[StateUpdate]]
+Seen = tuple[Mapping[str, Any], tuple[str, ...]]
+
+
+class ChatGraph(StateGraph[State, Context, InputState, State]):
+    """The builder of a chat graph, whose state may be edited at any checkpoint without `as_node`.
+
+    LangGraph takes an edit for one of the node that ran last, and refuses it as ambiguous where two did.
+    """
+
+    def compile(self, *args: Any, **options: Any) -> _Compiled:
+        """Compile as a `StateGraph` does, with the same arguments."""
+        # LangGraph's `compile` makes objects of its own class only; their attributes are its arguments.
+        compiled = _Editable(**vars(super().compile(*args, **options)))
+        # Only here is it known that a client removes messages, and not a tool or a graph above.
+        compiled.nodes[START].writers.append(ChannelWrite((ChannelWriteTupleEntry(left_of_input),)))
+        return compiled
+
+
+class _Editable(_Compiled):
+    def bulk_update_state(self, config: RunnableConfig, supersteps: Supersteps) -> RunnableConfig:
+        if _is_one(supersteps):
+            supersteps = _edited(*self._seen(config), supersteps)
+        try:
+            return super().bulk_update_state(config, supersteps)
+        except InvalidUpdateError:
+            if not _names_no_node(supersteps):
+                raise
+            return super().bulk_update_state(config, _with_node(supersteps))
+
+    async def abulk_update_state(self, config: RunnableConfig, supersteps: Supersteps) -> RunnableConfig:
+        if _is_one(supersteps):
+            supersteps = _edited(*await self._aseen(config), supersteps)
+        try:
+            return await super().abulk_update_state(config, supersteps)
+        except InvalidUpdateError:
+            if not _names_no_node(supersteps):
+                raise
+            return await super().abulk_update_state(config, _with_node(supersteps))
+
+    # What a client sent last may be no message. The writes of a run's input are saved before the channel refuses them:
+    # `get_state` without a checkpoint's id adds them to the newest checkpoint, and fails as that run did, until there
+    # is another (langgraph 1.2.22). A history, and a checkpoint by its id, can be read.
+    def _seen(self, config: RunnableConfig) -> Seen:
+        try:
+            state = self.get_state(config)
+        except Exception:
+            return next((saved.values for saved in self.get_state_history(config, limit=1)), {}), ()
+        return state.values, state.next
+
+    async def _aseen(self, config: RunnableConfig) -> Seen:
+        try:
+            state = await self.aget_state(config)
+        except Exception:
+            async for saved in self.aget_state_history(config, limit=1):
+                return saved.values, ()
+            return {}, ()
+        return state.values, state.next
+
+
+def _is_one(supersteps: Supersteps) -> bool:
+    return [len(updates) for updates in supersteps] == [1]
+
+
+def _names_no_node(supersteps: Supersteps) -> bool:
+    return _is_one(supersteps) and supersteps[0][0].as_node is None
+
+
+def _edited(state: Mapping[str, Any], following: tuple[str, ...], supersteps: Supersteps) -> Supersteps:
+    ((update,),) = supersteps
+    if update.as_node is None and following == ("summarize",):
+        # LangGraph does not count the tasks of `Send`: it would take `call_model` for the node that ran last.
+        update = update._replace(as_node="tools")
+    return [[update._replace(values=with_what_follows(state, update.values))]]
+
+
+def _with_node(supersteps: Supersteps) -> Supersteps:
+    ((update,),) = supersteps
+    return [[update._replace(as_node=_LAST_OF_TWO)]]

@@ -27,7 +27,7 @@ from graphs.turn.calls import (
     GARBLED,
     Execute,
     carry_out_once,
-    failed,
+    failed_call,
     is_garbled,
     joined,
     parted,
@@ -41,7 +41,7 @@ from graphs.turn.ending import broken_off, end_turn
 from graphs.turn.memory import Room, TurnMemory
 from graphs.turn.opening import Begun, OpenTurns, superstep_of
 from graphs.turn.prepared import SummaryAhead, when_summarized
-from graphs.turn.prompt import Prompt, ask, prompt_of
+from graphs.turn.prompt import Prompt, ask_to_chat, prompt_of
 from graphs.turn.run import STATELESS, Run
 from graphs.turn.sources import sources_of, with_sources, with_tokens
 from graphs.turn.state import AfterTools, State, summary_lost, warn_summary_lost
@@ -168,7 +168,7 @@ class ChatNodes:
         if self._is_over(thread):
             return {}
         mode = mode_of_newest(thread.messages)
-        fresh = self._turns.take_fresh(_name(run, thread))
+        fresh = self._turns.take_fresh(_turn_name(run, thread))
         snapshot = await self._memory.shown(run, mode, fresh, thread.injected)
         prompt = self._prompt(run, thread, thread.visible(run.context)).showing(thread.injected, snapshot)
         if isinstance(thread.messages[-1], HumanMessage):
@@ -191,14 +191,14 @@ class ChatNodes:
     async def _answer(self, model: BaseChatModel, prompt: Prompt, name: str) -> AIMessage:
         """Ask the model; one that refuses to be told of tools is asked again without, and from then on."""
         if not prompt.tools:
-            return await ask(model, prompt, name)
+            return await ask_to_chat(model, prompt, name)
         try:
-            return await ask(model.bind_tools(prompt.tools), prompt, name)
+            return await ask_to_chat(model.bind_tools(prompt.tools), prompt, name)
         # The former is what LangChain's base class says for a model of one's own without tools.
         except (NotImplementedError, ModelUnavailable) as error:
             if isinstance(error, ModelUnavailable) and not refuses_tools(error.__cause__):
                 raise
-        answer = await ask(model, replace(prompt, tools=()), name)
+        answer = await ask_to_chat(model, replace(prompt, tools=()), name)
         # Only now: a prompt that fails in both ways had another fault.
         logger.warning("%s takes no tools: in this process it is told of none from now on", name)
         self._toolless.add(name)
@@ -220,10 +220,10 @@ class ChatNodes:
         call, chosen = request.tool_call, context_of(request.runtime.context).memory_tools
         offered = [*(tool.name for tool in self._tools), *(one.name for one in self._of_memory if one.name in chosen)]
         if call["name"] not in offered:
-            return failed(call, f"There is no tool {call['name']!r}. There are: {', '.join(offered) or 'none'}.")
+            return failed_call(call, f"There is no tool {call['name']!r}. There are: {', '.join(offered) or 'none'}.")
         if GARBLED in call["args"]:
             said = call["args"][GARBLED]
-            return failed(call, f"The call was not carried out: its arguments are no JSON object: {said!r:.300}")
+            return failed_call(call, f"The call was not carried out: its arguments are no JSON object: {said!r:.300}")
         return parted(await carry_out_once(request, execute))
 
     async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
@@ -282,7 +282,7 @@ class ChatNodes:
             results = await results_of_left(thread.messages, get_config(), runtime.execution_info)
             return Begun.of(run, thread, opening, injected, bare.showing(injected, opening.snapshot), left, results)
 
-        return await self._turns.begin(_name(run, thread), superstep_of(runtime), begin)
+        return await self._turns.begin(_turn_name(run, thread), superstep_of(runtime), begin)
 
     def _prompt(self, run: Run, thread: Thread, messages: Sequence[BaseMessage]) -> Prompt:
         of_memory = tuple(tool for tool in self._of_memory if tool.name in run.context.memory_tools)
@@ -312,6 +312,6 @@ class ChatNodes:
         return calls.model()
 
 
-def _name(run: Run, thread: Thread) -> Hashable:
+def _turn_name(run: Run, thread: Thread) -> Hashable:
     """Return what names a turn in this process, whichever of its nodes asks."""
     return asyncio.get_running_loop(), run.context, run.thread, thread.asked

@@ -193,7 +193,7 @@ class Attempt:
         return replace(self, refused=more) if more else None
 
 
-async def ask(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, name: str) -> AIMessage:
+async def ask_to_chat(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, name: str) -> AIMessage:
     """Return the model's answer; it says what of the prompt the model could not read.
 
     Args:

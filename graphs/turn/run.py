@@ -66,7 +66,7 @@ class Run:
     @property
     def thread(self) -> Hashable:
         """What names the thread among all of this process."""
-        return thread_name(self.store, self.user_id, self.owner, self.thread_id)
+        return thread_key(self.store, self.user_id, self.owner, self.thread_id)
 
     @property
     def turn(self) -> Hashable:
@@ -108,7 +108,7 @@ class Run:
         )
 
 
-def thread_name(store: BaseStore | None, user_id: str | None, owner: Owner | None, thread_id: str) -> Hashable:
+def thread_key(store: BaseStore | None, user_id: str | None, owner: Owner | None, thread_id: str) -> Hashable:
     """Return what names a thread among all of this process."""
     return id(store.inner if isinstance(store, ThreadedStore) else store), user_id, owner, thread_id
 

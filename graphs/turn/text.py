@@ -21,7 +21,7 @@ from memory.message import TOLD_KEY, spoken
 
 def check_text(answer: AIMessage, name: str) -> None:
     """Raise `ModelUnavailable` for a reply of a model that is no text."""
-    _check(answer.model_dump(), name)
+    _check_encodes(answer.model_dump(), name)
 
 
 def told(answer: AIMessage, name: str) -> AIMessage:
@@ -73,7 +73,7 @@ class Pieces(BaseCallbackHandler):
             place = len(self._arguments) if each["index"] is None else each["index"]
             self._arguments[place] = self._arguments.get(place, "") + (each["args"] or "")
         try:
-            _check([token, *(getattr(message, name) for name in kept)], self._name)
+            _check_encodes([token, *(getattr(message, name) for name in kept)], self._name)
         except ModelUnavailable:
             # In place: a server that streams it would fail in words of its own before this error is told.
             for name in kept:
@@ -97,7 +97,7 @@ def _text_of(said: Any) -> Any:
     return [_text_of(value) for value in said] if isinstance(said, list) else said
 
 
-def _check(said: object, name: str) -> None:
+def _check_encodes(said: object, name: str) -> None:
     try:
         json.dumps(said, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError:

@@ -128,7 +128,7 @@ def short_id(message_id: str) -> str:
     return digest("message", message_id)[:12]
 
 
-def portions(conversation: Conversation, known: Collection[str], limit: int) -> list[tuple[StoredMessage, ...]]:
+def to_portions(conversation: Conversation, known: Collection[str], limit: int) -> list[tuple[StoredMessage, ...]]:
     """Return what of a conversation is new, cut between exchanges into what is read together, oldest first.
 
     A portion begins with the reply that its first message answers, marked as seen: a "yes" needs its question.

@@ -60,7 +60,7 @@ def read_chatgpt(value: Json) -> Conversation:
     messages = {key: node["message"] for key, node in nodes.items() if isinstance(node.get("message"), Mapping)}
     leaf = value.get("current_node")
     if leaf not in nodes:
-        leaf = max(messages, key=lambda key: (_seconds(messages[key]), key), default=None)
+        leaf = max(messages, key=lambda key: (_said_at(messages[key]), key), default=None)
     time = value.get("create_time")
     said: list[StoredMessage] = []
     on_branch = [key for key in _branch(nodes, leaf, "parent") if key in messages]
@@ -84,7 +84,7 @@ def _objects(value: object) -> list[Json]:
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
-def _seconds(message: Json) -> float:
+def _said_at(message: Json) -> float:
     time = message.get("create_time")
     return float(time) if isinstance(time, int | float) else 0.0
 

@@ -100,7 +100,7 @@ def _converted(value: object, place: str) -> Conversation | Flaw:
 
 def _read_lines(lines: Sequence[bytes], place: str, name: str) -> Found:
     """Read lines of messages, neighbours of one conversation together, or of whole conversations."""
-    for named, said in groupby(_lines(lines, place, name), key=lambda each: each[0]):
+    for named, said in groupby(_each_line(lines, place, name), key=lambda each: each[0]):
         messages = []
         for _, found in said:
             if isinstance(found, Conversation | Flaw):
@@ -112,7 +112,7 @@ def _read_lines(lines: Sequence[bytes], place: str, name: str) -> Found:
             yield Conversation("jsonl", named, unique([one.heard(speaker) for one in messages]))
 
 
-def _lines(lines: Sequence[bytes], place: str, name: str) -> Iterator[tuple[str, Any]]:
+def _each_line(lines: Sequence[bytes], place: str, name: str) -> Iterator[tuple[str, Any]]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:

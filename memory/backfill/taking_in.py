@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 
-from memory.backfill.conversation import PASTED, Conversation, portions, short_id
+from memory.backfill.conversation import PASTED, Conversation, short_id, to_portions
 from memory.backfill.sources import ConversationProgress, ImportSource, source_key, talk_key, thread_of
 from memory.config import Approval, stricter
 from memory.control import INITIAL_EDIT, read_control
@@ -59,7 +59,7 @@ class TakenIn:
 
 
 @transaction
-def take_in(
+def take_talk_in(
     owner: Owner,
     source: ImportSource,
     conversation: Conversation,
@@ -110,7 +110,7 @@ def take_in(
         yield from append(owner, entries_of(draft, untold, zone, approval=stricter(approval, control.approval)))
     # What somebody pasted tells nothing of them, nor does the answer to it alone.
     pasted = {short_id(one.id) for each in exchanges(said) if each[0].id.startswith(PASTED) for one in each}
-    cut = portions(whole, talk.known | lead | pasted, portion_messages) if learn else []
+    cut = to_portions(whole, talk.known | lead | pasted, portion_messages) if learn else []
     for number, portion in enumerate(cut):
         at = now + number * _APART
         entry = Entry(kind="turn", owner=owner, thread_id=thread_id, epoch=epoch, created=at, due=at, messages=portion)

@@ -278,7 +278,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
     def update(self, state: object, result: SummarizationResult) -> dict[str, Any]:
         """Return the update that writes a result into the state it came from."""
         running = result.running_summary
-        before = state_of(_read(state, "context"))
+        before = state_of(_field(state, "context"))
         of_this_turn = {LEFT_OUT, HANDED_OVER} if result.failed else {LEFT_OUT, HANDED_OVER, NOT_SUMMARIZED, UNFLUSHED}
         after = {key: value for key, value in before.items() if key not in of_this_turn}
         if running is not None:
@@ -305,7 +305,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         return {self.output_messages_key: [RemoveMessage(REMOVE_ALL_MESSAGES), *whole], **context}
 
     def _effects(self, state: object) -> SummaryEffects[SummarizationResult]:
-        context, messages = state_of(_read(state, "context")), self._messages(state)
+        context, messages = state_of(_field(state, "context")), self._messages(state)
         failed_in = context.get(NOT_SUMMARIZED)
         has_failed = bool(failed_in) and failed_in == _turn_of(messages)
         return self.summarizer.summarize(
@@ -318,10 +318,10 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         )
 
     def _running(self, state: object) -> object:
-        return state_of(_read(state, "context")).get("running_summary")
+        return state_of(_field(state, "context")).get("running_summary")
 
     def _messages(self, state: object) -> Sequence[BaseMessage]:
-        messages = _read(state, self.input_messages_key)
+        messages = _field(state, self.input_messages_key)
         if messages is None:
             raise ValueError(f"the state has no {self.input_messages_key!r}: set input_messages_key to its messages")
         return Messages(messages)
@@ -332,7 +332,7 @@ def _turn_of(messages: Sequence[BaseMessage]) -> str | None:
     return next((message.id for message in reversed(messages) if isinstance(message, HumanMessage)), None)
 
 
-def _read(state: object, key: str) -> Any:
+def _field(state: object, key: str) -> Any:
     """Return one key of a state: a mapping, a pydantic model or a dataclass."""
     if isinstance(state, Mapping):
         return state.get(key)

@@ -79,7 +79,7 @@ def shorter(summary: str, max_words: int) -> list[BaseMessage]:
     return [HumanMessage(words)]
 
 
-def portions(messages: Sequence[BaseMessage], limit: int, counter: TokenCounter) -> Iterator[list[BaseMessage]]:
+def in_portions(messages: Sequence[BaseMessage], limit: int, counter: TokenCounter) -> Iterator[list[BaseMessage]]:
     """Yield the messages as plain ones, in portions of `limit` tokens at most; none is left out.
 
     Providers refuse tool calls whose tools are not declared, and images are of no use here: each message becomes

@@ -113,7 +113,7 @@ class Tokenizer:
                 self._tell_estimate()
                 return estimate(text)
             self.warm_up()
-        return _count(self._encode, text)
+        return _whole_or_sampled(self._encode, text)
 
     def _tell_estimate(self) -> None:
         with self._lock:
@@ -172,7 +172,7 @@ def _on_event_loop() -> bool:
     return True
 
 
-def _count(encode: Encoder, text: str) -> int:
+def _whole_or_sampled(encode: Encoder, text: str) -> int:
     if len(text) <= EXACT_CHARS or encode is estimate:
         return _encodable(encode, text)
     starts = (index * (len(text) - _SAMPLE_CHARS) // (_SAMPLES - 1) for index in range(_SAMPLES))

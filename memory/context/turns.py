@@ -97,11 +97,11 @@ def _is_blank(block: str | dict[str, Any]) -> bool:
 def _joined(first: BaseMessage, second: Message) -> Message:
     """Return the second message with what the first one says before it; of two people, each with their name."""
     is_one = first.name == second.name
-    said = (each.content if is_one else _named(each) for each in (first, second))
+    said = (each.content if is_one else _with_speaker(each) for each in (first, second))
     return second.model_copy(update={"content": one_after_another(*said), "name": second.name if is_one else None})
 
 
-def _named(message: BaseMessage) -> Content:
+def _with_speaker(message: BaseMessage) -> Content:
     if not message.name or not message.content:
         return message.content
     if isinstance(message.content, str):

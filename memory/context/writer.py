@@ -10,7 +10,14 @@ from langchain_core.messages import BaseMessage
 from memory.context.budget import units
 from memory.context.effects import SummaryEffects, SummaryProgress
 from memory.context.running_summary import RunningSummary, WrittenSummary, rehydrate, written_summary
-from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, portions, shorter, summary_in, words_for
+from memory.context.summary_prompt import (
+    WORDS_PER_TOKEN,
+    SummaryPrompts,
+    in_portions,
+    shorter,
+    summary_in,
+    words_for,
+)
 from memory.context.view import Views
 from memory.effects import Ask
 
@@ -79,7 +86,7 @@ class SummaryWriter(Views):
 
     def _portions(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
         room = self.budget.room(self.budget.max_summary_tokens)
-        return portions(messages, min(room, self.portion_tokens or room), self.counter)
+        return in_portions(messages, min(room, self.portion_tokens or room), self.counter)
 
     def _extended(self, existing: str, portion: Sequence[BaseMessage]) -> SummaryEffects[str]:
         most = max(1, int(self.budget.max_summary_tokens * WORDS_PER_TOKEN))

@@ -16,9 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 from graphs.cli.dev import supervise
-from graphs.cli.local import LocalModel, answers, free_ports, start_local_model, wait_until_answering
+from graphs.cli.local import LocalModel, free_ports, is_answering, start_local_model, wait_until_answering
 from graphs.cli.main import main
-from graphs.cli.processes import Child, settle, start, stop
+from graphs.cli.processes import Child, settle_child, start, stop
 from graphs.cli.shell import Refused
 from tests.e2e.waiting import eventually
 
@@ -143,10 +143,10 @@ def test_what_a_child_writes_only_its_owner_reads(children: Children) -> None:
 
 def test_a_starting_server_is_waited_for(children: Children) -> None:
     port = free_ports(1)[0]
-    assert not answers("127.0.0.1", port, "/ok")
+    assert not is_answering("127.0.0.1", port, "/ok")
     wait_until_answering(children.run(WEB, str(port)), "127.0.0.1", port, "/ok", timeout=60.0)
-    assert answers("127.0.0.1", port, "/ok")
-    assert not answers("127.0.0.1", port, "/elsewhere")
+    assert is_answering("127.0.0.1", port, "/ok")
+    assert not is_answering("127.0.0.1", port, "/elsewhere")
 
 
 def test_a_server_whose_app_does_not_load_ends_though_its_reloader_would_wait_for_an_edit(children: Children) -> None:
@@ -167,7 +167,7 @@ def test_once_it_has_started_a_server_outlives_its_worker(children: Children) ->
     edited = "settled.wait(); one = Worker(target=sys.exit, args=(7,)); one.start(); one.join(); "
     pipe, code = children.sign("edited", f"{WITH_WORKERS}{edited}{PATIENT}")
     server = children.run(code)
-    settle(server)
+    settle_child(server)
     with pipe.open("rb") as sign:
         assert sign.read(4) == b"here"
         assert server.poll() is None
@@ -178,7 +178,7 @@ def test_a_worker_that_is_killed_ends_its_server_and_that_is_said(
 ) -> None:
     killed = "settled.wait(); one = Worker(target=time.sleep, args=(600,)); one.start(); one.join(1); one.kill(); "
     server = children.run(f"{WITH_WORKERS}{killed}{PATIENT}")
-    assert supervise(server, None, settle, 10.0) == 128 + signal.SIGKILL
+    assert supervise(server, None, settle_child, 10.0) == 128 + signal.SIGKILL
     assert "The server was killed" in capfd.readouterr().err
 
 
@@ -262,7 +262,7 @@ def test_what_works_in_the_background_is_served_with_a_lower_priority_and_ends_w
     # Of two sessions, Linux gives each the same share, whatever their priorities.
     assert chat[2] == background[2]
     port = int(local.background_url.removesuffix("/v1").rpartition(":")[2])
-    eventually(lambda: not answers("127.0.0.1", port, "/health"))
+    eventually(lambda: not is_answering("127.0.0.1", port, "/health"))
 
 
 def test_the_command_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from graphs.chat import build_graph
 from graphs.data_folder import CHECKPOINTS
 from graphs.middleware import PalimpsestMemory, PalimpsestState
 from graphs.persistence.sqlite_saver import CheckpointFile, open_checkpointer
-from graphs.server.unwritten import vouched, write_down_left
+from graphs.server.unwritten import vouched_owner, write_down_left
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.effects import arun
@@ -112,4 +112,4 @@ async def test_threads_that_are_written_down_keep_no_later_one_from_being_found(
 )
 def test_a_server_vouches_for_its_user_alone(user_id: str, single_user: bool, is_vouched: bool) -> None:
     owner = Owner(user_segment("ada"), "work")
-    assert vouched(owner.due_key, user_id, single_user=single_user) == (owner if is_vouched else None)
+    assert vouched_owner(owner.due_key, user_id, single_user=single_user) == (owner if is_vouched else None)

@@ -2,7 +2,7 @@
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from memory.context.summary_prompt import portions
+from memory.context.summary_prompt import in_portions
 from tests.summarizing import human
 from tests.threads import word_counter, words
 
@@ -14,7 +14,7 @@ def image(name: str) -> HumanMessage:
 
 
 def texts(*messages: BaseMessage, limit: int = 100) -> list[list[str]]:
-    return [[message.text for message in portion] for portion in portions(messages, limit, word_counter())]
+    return [[message.text for message in portion] for portion in in_portions(messages, limit, word_counter())]
 
 
 def test_what_is_sent_of_an_image_is_counted_and_not_the_image() -> None:
@@ -32,12 +32,12 @@ def test_no_portion_is_longer_than_its_limit() -> None:
     call = {"name": "write", "args": {"text": words(300)}, "id": "c1"}
     said = [human("h1", 300), AIMessage("", id="a1", tool_calls=[call]), human("h2", 60), human("h3", 60)]
     counter = word_counter()
-    found = list(portions(said, 100, counter))
+    found = list(in_portions(said, 100, counter))
     assert [[message.id for message in portion] for portion in found] == [["h1"], ["a1"], ["h2"], ["h3"]]
     assert all(counter(portion) <= 100 for portion in found)
 
 
 def test_each_speaker_stays_who_it_was() -> None:
     said = [HumanMessage("a"), SystemMessage("b"), AIMessage("c"), ToolMessage("d", tool_call_id="c1")]
-    (portion,) = portions(said, 100, word_counter())
+    (portion,) = in_portions(said, 100, word_counter())
     assert [message.type for message in portion] == ["human", "system", "ai", "ai"]

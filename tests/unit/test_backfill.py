@@ -10,7 +10,7 @@ from memory.backfill.conversation import Conversation
 from memory.backfill.exports import read_chatgpt
 from memory.backfill.sources import ImportSource, open_source
 from memory.backfill.taking_back import TakenBack, erase_source
-from memory.backfill.taking_in import SourceGone, TakenIn, take_in
+from memory.backfill.taking_in import SourceGone, TakenIn, take_talk_in
 from memory.config import Approval, MemoryConfig
 from memory.control import change_control
 from memory.effects import run
@@ -46,7 +46,7 @@ def take(
 ) -> list[TakenIn]:
     source = source or opened(bench)
     return [
-        run(bench.store, take_in(ADA, source, each, now=bench.clock(), learn=learn, portion_messages=4))
+        run(bench.store, take_talk_in(ADA, source, each, now=bench.clock(), learn=learn, portion_messages=4))
         for each in conversations
     ]
 
@@ -67,7 +67,10 @@ def test_a_message_of_an_import_is_told_only_after_a_yes_where_no_model_marked_i
         run(bench.store, change_control(ADA, approval="sensitive"))
     source = opened(bench)
     approval: Approval = "sensitive" if by == "deployment" else "off"
-    run(bench.store, take_in(ADA, source, FIGS, now=bench.clock(), learn=False, portion_messages=4, approval=approval))
+    run(
+        bench.store,
+        take_talk_in(ADA, source, FIGS, now=bench.clock(), learn=False, portion_messages=4, approval=approval),
+    )
     told = [one.text for entry in run(bench.store, read_past(ADA, bench.epoch())) for one in entry.messages]
     assert told == []  # no model has read it
     assert len(bench.journaled()) == 4

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.backfill.conversation import Conversation, Flaw, portions, short_id
+from memory.backfill.conversation import Conversation, Flaw, short_id, to_portions
 from memory.backfill.exports import read_chatgpt, read_claude, read_conversation
 from memory.backfill.files import Unreadable, read_file
 from memory.message import StoredMessage
@@ -214,12 +214,12 @@ def test_what_is_new_stands_in_one_portion_each_and_nothing_else_does(
     all_messages = [StoredMessage(str(at), role, text, BEGUN) for at, (role, text) in enumerate(said)]
     conversation = Conversation("jsonl", "c", tuple(all_messages))
     before = {short_id(str(at)) for at in known}
-    cut = portions(conversation, before, limit)
+    cut = to_portions(conversation, before, limit)
     new = [one.id for portion in cut for one in portion if not one.seen]
     assert new == [one.id for one in all_messages if short_id(one.id) not in before]
     assert all(any(not one.seen for one in portion) for portion in cut)
     # Cut anew from all of it, the same portions come: a second run writes the same updates down.
-    assert portions(conversation, before, limit) == cut
+    assert to_portions(conversation, before, limit) == cut
 
 
 @given(st.text(max_size=20), st.text(max_size=20))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphs.identity import LOCAL_USER, STUDIO_USER, as_server, identify
+from graphs.identity import LOCAL_USER, STUDIO_USER, as_server, identity_of
 
 NOBODY: list[object] = [None, "", 0, False, ["ada"], {"identity": "ada"}, STUDIO_USER]
 
@@ -23,19 +23,19 @@ def test_the_user_whom_the_server_authenticated_comes_before_an_id_that_a_client
     authenticated: object, single_user: bool
 ) -> None:
     forged = {"langgraph_auth_user": authenticated, "langgraph_auth_user_id": "bob", "user_id": "bob"}
-    assert identify(forged, single_user=single_user) == "ada"
+    assert identity_of(forged, single_user=single_user) == "ada"
 
 
 @pytest.mark.parametrize("nobody", [*user("anonymous", logged_in=False), *user(STUDIO_USER)])
 def test_a_user_who_did_not_log_in_is_nobody_whatever_id_a_client_sent(nobody: object) -> None:
     configurable = {"langgraph_auth_user": nobody, "langgraph_auth_user_id": "bob", "user_id": "anonymous"}
-    assert identify(configurable, single_user=False) is None
+    assert identity_of(configurable, single_user=False) is None
 
 
 @pytest.mark.parametrize("nobody", user("anonymous", logged_in=False))
 def test_in_single_user_development_nobody_of_a_server_is_the_local_user(nobody: object) -> None:
-    assert identify({"langgraph_auth_user": nobody, "user_id": "anonymous"}, single_user=True) == LOCAL_USER
-    assert identify({"langgraph_auth_user": nobody, "user_id": "bob"}, single_user=True) == "bob"
+    assert identity_of({"langgraph_auth_user": nobody, "user_id": "anonymous"}, single_user=True) == LOCAL_USER
+    assert identity_of({"langgraph_auth_user": nobody, "user_id": "bob"}, single_user=True) == "bob"
 
 
 @pytest.mark.parametrize("nobody", NOBODY)
@@ -43,15 +43,15 @@ def test_single_user_development_believes_the_client_and_says_so(
     nobody: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    assert identify({"langgraph_auth_user_id": nobody, "user_id": "bob"}, single_user=True) == "bob"
+    assert identity_of({"langgraph_auth_user_id": nobody, "user_id": "bob"}, single_user=True) == "bob"
     assert "single-user mode" in caplog.text
     assert "bob" not in caplog.text
 
 
 @pytest.mark.parametrize("claimed", [*NOBODY, LOCAL_USER])
 def test_single_user_development_has_a_local_user(claimed: object) -> None:
-    assert identify({"langgraph_auth_user_id": "", "user_id": claimed}, single_user=True) == LOCAL_USER
-    assert identify({}, single_user=True) == LOCAL_USER
+    assert identity_of({"langgraph_auth_user_id": "", "user_id": claimed}, single_user=True) == LOCAL_USER
+    assert identity_of({}, single_user=True) == LOCAL_USER
 
 
 async def test_the_server_acts_without_its_callers_authority() -> None:

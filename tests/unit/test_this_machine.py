@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from graphs.server.this_machine import ThisMachineOnly, refusal
+from graphs.server.this_machine import ThisMachineOnly, why_not
 from graphs.settings import Settings
 
 NOBODY: frozenset[str] = frozenset()
@@ -15,7 +15,7 @@ HERE = "127.0.0.1"
 def refused(
     peer: str = HERE, *hosts: str, origin: str | None = None, allowed: frozenset[str] = NOBODY, opened: bool = False
 ) -> str | None:
-    return refusal(peer, hosts or ["localhost:2024"], origin, allowed=allowed, open_to_network=opened)
+    return why_not(peer, hosts or ["localhost:2024"], origin, allowed=allowed, open_to_network=opened)
 
 
 @pytest.mark.parametrize("peer", ["127.0.0.1", "127.0.0.5", "::1", "::ffff:127.0.0.1"])

@@ -2,8 +2,12 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import MessagesState, StateGraph
 
 DELETES = """
 import asyncio, os, sys
@@ -37,3 +41,16 @@ def test_deletions_at_once_take_no_other_threads_row(mended: str, said: str) -> 
     pytest.importorskip("langgraph_runtime_inmem")
     done = subprocess.run([sys.executable, "-c", DELETES, mended], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1:] == [said], done.stderr
+
+
+def test_a_state_after_an_input_that_is_no_message_can_be_read_as_history_alone() -> None:
+    builder = StateGraph(MessagesState).add_node("answer", lambda _: {"messages": [("ai", "Hello.")]})
+    graph: Any = builder.set_entry_point("answer").compile(checkpointer=InMemorySaver())
+    config: RunnableConfig = {"configurable": {"thread_id": "1"}}
+    graph.invoke({"messages": [("user", "Hi.")]}, config)
+    with pytest.raises(ValueError, match="nobody"):
+        graph.invoke({"messages": [{"role": "nobody", "content": "x"}]}, config)
+    with pytest.raises(ValueError, match="nobody"):
+        graph.get_state(config)
+    (newest,) = graph.get_state_history(config, limit=1)
+    assert [one.text for one in newest.values["messages"]] == ["Hi.", "Hello."]

@@ -127,7 +127,7 @@ async def _ended(call: Call, telling: Collection[str], wording: Wording, *, item
     crons = [
         cron_id
         async for cron_id, given in call.service.crons.all_of(call.user_id)
-        if any(map(wording.is_told_in, _texts(given)))
+        if any(map(wording.is_told_in, _texts_in(given)))
     ]
     await call.service.empty_logs()
     logger.info(
@@ -138,13 +138,13 @@ async def _ended(call: Call, telling: Collection[str], wording: Wording, *, item
     return Erased(threads=threads, items=items, still_in_threads=still, still_in_crons=crons, note=note)
 
 
-def _texts(value: object) -> Iterator[str]:
+def _texts_in(value: object) -> Iterator[str]:
     """Yield every string in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
         for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(each)
+            yield from _texts_in(each)
 
 
 async def orphans_of(call: Call) -> list[str]:

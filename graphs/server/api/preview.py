@@ -52,7 +52,7 @@ async def preview_of(call: Call, message: str) -> Preview:
     settings, now = call.service.settings, call.service.clock()
     context = fit_to_profile(Context(), profile("", settings))
     budget, counter = memory_share(context), TokenCounter()
-    opening, view = await call.run(_read(call))
+    opening, view = await call.run(_read_all(call))
     snapshot = opening.snapshot
     if snapshot is None or not snapshot.is_used:
         return Preview(block="", recalled="", used=False, tokens=0, budget=budget)
@@ -84,6 +84,6 @@ async def preview_of(call: Call, message: str) -> Preview:
     )
 
 
-def _read(call: Call) -> StoreEffects[tuple[Opening, JournalView]]:
+def _read_all(call: Call) -> StoreEffects[tuple[Opening, JournalView]]:
     mode: Literal["read_only"] = "read_only"
     return side_by_side(open_turn(call.owner, "", mode, None), read_tellable_view(call.owner))

@@ -48,7 +48,7 @@ async def put_section(call: AgentCall, section: str, new: SectionText) -> Profil
     except ValueError as error:
         # The rule is the one for facts, and speaks of `content`.
         raise from_value_error(ValueError(str(error).replace("content", "text", 1)), ("text",)) from None
-    await _write(call, section, text)
+    await _write_section(call, section, text)
     return await get_profile(call)
 
 
@@ -60,10 +60,10 @@ async def put_section(call: AgentCall, section: str, new: SectionText) -> Profil
 )
 async def delete_section(call: AgentCall, section: str) -> None:
     """Empty one section."""
-    await _write(call, section, "")
+    await _write_section(call, section, "")
 
 
-async def _write(call: Call, section: str, text: str) -> None:
+async def _write_section(call: Call, section: str, text: str) -> None:
     if section not in SECTIONS:
         raise RefusedRequest(404, f"the sections are {', '.join(SECTIONS)}")
     epoch = await call.run(read_epoch(call.owner))

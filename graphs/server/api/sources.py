@@ -13,7 +13,7 @@ from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.routing import LARGEST_BODY, AgentCall, Call, MemoryRouter, StrictModel, refusals
 from memory.backfill.conversation import Conversation, Origin
 from memory.backfill.sources import ImportSource, SourceCounts, open_source, read_source, read_sources
-from memory.backfill.taking_in import LearningPaused, SourceGone, TakenIn, take_in
+from memory.backfill.taking_in import LearningPaused, SourceGone, TakenIn, take_talk_in
 from memory.control import read_epoch
 from memory.message import Role
 from memory.namespaces import unit_of
@@ -118,7 +118,7 @@ class PieceResult(BaseModel):
 async def list_sources(call: AgentCall) -> ImportSources:
     """List what was imported, and what this deployment keeps of it."""
     found = await call.run(read_sources(call.owner))
-    return ImportSources(sources=[await _view(call, each) for each in found], limits=_limits(call))
+    return ImportSources(sources=[await _source_view(call, each) for each in found], limits=_limits(call))
 
 
 @router.put("/sources/{name}", summary="Begin an import, or go on with it")
@@ -170,7 +170,7 @@ async def add_conversations(request: Request, call: AgentCall, name: Name, piece
 async def _take_in(call: Call, source: ImportSource, conversation: Conversation, learn: bool) -> TakenIn:
     try:
         return await call.run(
-            take_in(
+            take_talk_in(
                 call.owner,
                 source,
                 conversation,
@@ -203,7 +203,7 @@ async def _left(call: Call, source: ImportSource) -> tuple[int, int]:
     return waiting, len(dead)
 
 
-async def _view(call: Call, counts: SourceCounts) -> Source:
+async def _source_view(call: Call, counts: SourceCounts) -> Source:
     waiting, dead = await _left(call, counts.source)
     return Source.model_validate({**asdict(counts.source), **asdict(counts), "waiting": waiting, "dead": dead})
 

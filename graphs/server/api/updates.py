@@ -67,13 +67,13 @@ async def list_updates(request: Request, asked: Annotated[UpdateFilter, Query()]
     call = await call_of(request, asked)
     found = [
         entry
-        for entry in await entries_of(call)
+        for entry in await updates_of(call)
         if asked.state in (None, entry.state) and asked.thread in (None, entry.thread_id)
     ]
-    return Updates(updates=[view_of(entry) for entry in found])
+    return Updates(updates=[update_view(entry) for entry in found])
 
 
-def view_of(entry: Entry) -> Update:
+def update_view(entry: Entry) -> Update:
     """Return what is told of a pending update."""
     return Update(
         key=entry.key,
@@ -91,10 +91,10 @@ def view_of(entry: Entry) -> Update:
 @router.post("/updates/run", summary="Learn now what waits")
 async def run_updates(call: AgentCall, _: Empty) -> Updates:
     """Have what waits read now, without its quiet time; what failed is tried again when it is due."""
-    waiting = [entry for entry in await entries_of(call) if entry.state == "pending"]
+    waiting = [entry for entry in await updates_of(call) if entry.state == "pending"]
     for thread_id in {entry.thread_id for entry in waiting}:
         call.service.wake(call.owner, thread_id)
-    return Updates(updates=[view_of(entry) for entry in waiting])
+    return Updates(updates=[update_view(entry) for entry in waiting])
 
 
 @router.post("/updates/{key}/retry", summary="Retry a dead update", responses=refusals(404, 409))
@@ -102,9 +102,9 @@ async def retry_update(call: AgentCall, key: str, _: Empty) -> Update:
     """Give a dead update another chance, now."""
     await _check_dead(call, key)
     await call.run(retry_dead(call.owner, call.service.clock(), [key]))
-    again = next(entry for entry in await entries_of(call) if entry.key == key)
+    again = next(entry for entry in await updates_of(call) if entry.key == key)
     call.service.wake(call.owner, again.thread_id)
-    return view_of(again)
+    return update_view(again)
 
 
 @router.delete(
@@ -128,7 +128,7 @@ async def list_receipts(request: Request, asked: Annotated[ReceiptFilter, Query(
     return Receipts(receipts=[receipt.to_json() for receipt in done])
 
 
-async def entries_of(call: Call) -> Sequence[Entry]:
+async def updates_of(call: Call) -> Sequence[Entry]:
     """Read what is pending or dead of a call's owner, oldest first."""
     owner, now = call.owner, call.service.clock()
     epoch, lease, entries = await call.run(side_by_side(read_epoch(owner), read_lease(owner), read_entries(owner)))
@@ -140,7 +140,7 @@ async def entries_of(call: Call) -> Sequence[Entry]:
 
 
 async def _check_dead(call: Call, key: str) -> None:
-    found = [entry for entry in await entries_of(call) if entry.key == key]
+    found = [entry for entry in await updates_of(call) if entry.key == key]
     if not found:
         raise RefusedRequest(404, "no update has this key; it may be done")
     if found[0].state != "dead":

@@ -4,7 +4,7 @@ from graphs.server.page import chat, facts, held, parts, preview
 from graphs.server.page.assets import assets
 from graphs.server.page.door import PageDoor
 from graphs.server.page.pages import PageRoutes
-from graphs.server.page.rendering import environment
+from graphs.server.page.rendering import templates
 
 __all__ = ["PAGES", "PageDoor", "load", "routes"]
 
@@ -13,7 +13,7 @@ PAGES: tuple[PageRoutes, ...] = (facts.pages, held.pages, parts.pages, preview.p
 routes = [route for pages in PAGES for route in pages.routes]
 
 
-def load() -> None:
+def load_page() -> None:
     """Read templates and static files, before there is an event loop that must not wait for a disk."""
     assets()
-    environment()
+    templates()

@@ -12,7 +12,7 @@ from memory.outbox.receipts import read_receipts
 pages = PageRoutes()
 
 
-def _ids(text: str) -> list[str]:
+def _listed_ids(text: str) -> list[str]:
     return [each for each in text.split(",") if each]
 
 
@@ -20,15 +20,15 @@ def _ids(text: str) -> list[str]:
 async def show_sources(asked: PageRequest) -> Response:
     """Show what a reply drew on, as it is now: what is gone since is not told."""
     call = asked.call
-    wanted = _ids(asked.one("facts"))
+    wanted = _listed_ids(asked.one("facts"))
     there = {fact.id: fact for fact in await facts_of(call).alist()}
     texts = (await get_profile(call)).sections
     return asked.show(
         "sources.html", "facts",
         facts=[there[each] for each in wanted if each in there],
         gone=sum(each not in there for each in wanted),
-        sections=[(SECTIONS[each], texts[each]) for each in _ids(asked.one("profile")) if each in texts],
-        entries=await call.run(read_entries(call.owner, await asked.epoch(), _ids(asked.one("recalled")))),
+        sections=[(SECTIONS[each], texts[each]) for each in _listed_ids(asked.one("profile")) if each in texts],
+        entries=await call.run(read_entries(call.owner, await asked.epoch(), _listed_ids(asked.one("recalled")))),
     )  # fmt: skip
 
 

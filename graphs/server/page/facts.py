@@ -86,13 +86,13 @@ async def show_facts(asked: PageRequest) -> Response:
 
 
 @pages.post("facts-list")
-async def list_facts(asked: PageRequest) -> Response:
+async def filter_facts(asked: PageRequest) -> Response:
     """Show the facts that a filter admits."""
     return await _list(asked)
 
 
 @pages.post("fact-add")
-async def add_fact(asked: PageRequest) -> Response:
+async def add_from_form(asked: PageRequest) -> Response:
     """Add a fact; one that is known already stays as it is."""
     new = asked.fields(NewFact)
     known = {fact.id for fact in await asked.facts.alist(None)}
@@ -118,7 +118,7 @@ async def show_fact(asked: PageRequest) -> Response:
 
 
 @pages.get("fact-edit")
-async def edit_fact(asked: PageRequest) -> Response:
+async def show_form(asked: PageRequest) -> Response:
     """Show the form that changes a fact."""
     return await _row(asked, asked.one("id"), "fact_edit.html")
 
@@ -171,7 +171,7 @@ async def _chosen(asked: PageRequest) -> Sequence[Fact]:
 
 
 @pages.post("facts-undo")
-async def undo(asked: PageRequest) -> Response:
+async def undo_change(asked: PageRequest) -> Response:
     """Take a change back, by its time; one fact comes back in its own place."""
     done = await asked.facts.aundo(asked.one("at"))
     if done is None:
@@ -188,7 +188,7 @@ async def undo(asked: PageRequest) -> Response:
 
 
 @pages.get("fact-history")
-async def history(asked: PageRequest) -> Response:
+async def show_history(asked: PageRequest) -> Response:
     """Show what a fact said before, and when it was said again."""
     fact_id = asked.one("id")
     said = await asked.facts.ahistory(fact_id)
@@ -200,7 +200,7 @@ async def history(asked: PageRequest) -> Response:
 
 
 @pages.get("source")
-async def source(asked: PageRequest) -> Response:
+async def show_source(asked: PageRequest) -> Response:
     """Show what was said where a fact comes from, as the journal has it."""
     thread, marked = asked.one("thread"), set(asked.one("messages").split(","))
     journal = await asked.call.run(read_journal(asked.call.owner, await asked.epoch()))

@@ -21,7 +21,7 @@ from graphs.server.api.guard import (
     refusing,
 )
 from graphs.server.api.routing import PREFIX, AgentQuery, Call, StrictModel, let_in
-from graphs.server.page.rendering import HEADERS, address, is_fragment, refused, render
+from graphs.server.page.rendering import HEADERS, address, is_fragment, refusal_page, render
 from memory.control import read_epoch
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
@@ -139,11 +139,11 @@ async def _answered(request: Request, answer: Answer) -> Response:
             form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
             return await answer(PageRequest(request=request, call=call, form=form))
     except RefusedRequest as problem:
-        return refused(request, problem, form)
+        return refusal_page(request, problem, form)
     except ValidationError as wrong:
-        return refused(request, from_validation(wrong.errors()))
+        return refusal_page(request, from_validation(wrong.errors()))
     except ValueError as error:
-        return refused(request, from_value_error(error, _FIELDS))
+        return refusal_page(request, from_value_error(error, _FIELDS))
 
 
 def _check_own_page(request: Request) -> None:

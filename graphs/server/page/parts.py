@@ -76,9 +76,9 @@ async def facts_named(asked: PageRequest, receipts: Sequence[UpdateReceipt]) -> 
     return {fact.id: fact for fact in (*last, *await asked.facts.alist(None))}
 
 
-async def _waiting(asked: PageRequest, template: str, **more: Any) -> Response:
+async def _show_waiting(asked: PageRequest, template: str, **more: Any) -> Response:
     done = (await asked.call.run(read_receipts(asked.call.owner, await asked.epoch())))[::-1][:_LAST_UPDATES]
-    entries = [updates.view_of(entry) for entry in await updates.entries_of(asked.call)]
+    entries = [updates.update_view(entry) for entry in await updates.updates_of(asked.call)]
     return asked.show(
         template, "updates", pending=[each for each in entries if each.state != "dead"],
         dead=[each for each in entries if each.state == "dead"], facts=await facts_named(asked, done),
@@ -89,28 +89,28 @@ async def _waiting(asked: PageRequest, template: str, **more: Any) -> Response:
 @pages.get("updates")
 async def show_updates(asked: PageRequest) -> Response:
     """Show what waits for a person, what waits to be learned, what failed, and what was learned last."""
-    return await _waiting(asked, "updates.html", **await held_facts(asked))
+    return await _show_waiting(asked, "updates.html", **await held_facts(asked))
 
 
 @pages.get("updates-list")
-async def list_updates(asked: PageRequest) -> Response:
+async def refresh_updates(asked: PageRequest) -> Response:
     """Show the same without its frame: the page asks for it again and again."""
-    return await _waiting(asked, "updates_list.html") if asked.is_fragment else asked.go("updates")
+    return await _show_waiting(asked, "updates_list.html") if asked.is_fragment else asked.go("updates")
 
 
 @pages.post("update-retry")
-async def retry_update(asked: PageRequest) -> Response:
+async def retry_from_list(asked: PageRequest) -> Response:
     """Give a dead update another chance."""
     await updates.retry_update(asked.call, asked.one("key"), Empty())
-    return await list_updates(asked)
+    return await show_updates(asked)
 
 
 @pages.post("update-discard")
-async def discard_update(asked: PageRequest) -> Response:
+async def discard_from_list(asked: PageRequest) -> Response:
     """Throw a dead update away."""
     asked.ask("Throw it away? What it holds is then never learned.")
     await updates.discard_update(asked.call, asked.one("key"))
-    return await list_updates(asked)
+    return await show_updates(asked)
 
 
 @pages.get("data")
@@ -131,7 +131,7 @@ async def switch(asked: PageRequest) -> Response:
 
 
 @pages.post("import")
-async def take_in(asked: PageRequest) -> Response:
+async def take_file_in(asked: PageRequest) -> Response:
     """Take an export in that somebody pasted; a file goes to the memory API itself, whatever its size."""
     importer = Importer(asked.call.owner, asked.call.service.settings.memory, asked.now)
     try:

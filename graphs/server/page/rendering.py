@@ -42,7 +42,7 @@ _UNITS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600
 
 
 @cache
-def environment() -> Environment:
+def templates() -> Environment:
     """Return the templates, read once a process."""
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
@@ -114,7 +114,7 @@ def render(
     whole = {
         **context, "url": partial(address, request), "view": view, "missing": missing(), "template": template,
     }  # fmt: skip
-    text = environment().get_template(template if is_fragment(request) else "page.html").render(whole)
+    text = templates().get_template(template if is_fragment(request) else "page.html").render(whole)
     return HTMLResponse(text, status, HEADERS)
 
 
@@ -125,7 +125,7 @@ def shell(request: Request) -> HTMLResponse:
     return render(request, "login.html", context, view=view if view in VIEWS else "facts")
 
 
-def refused(request: Request, problem: RefusedRequest, form: Sequence[tuple[str, str]] = ()) -> Response:
+def refusal_page(request: Request, problem: RefusedRequest, form: Sequence[tuple[str, str]] = ()) -> Response:
     """Return what a refused request is answered with: its sentence, in a place that htmx shows.
 
     One that is asked whether it is sure (428) is answered with its form, to be sent again.

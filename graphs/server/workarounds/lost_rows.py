@@ -47,10 +47,10 @@ class TemporaryThreads:
             await self._app(scope, receive, send)
             return
         read, body = await read_request(receive)
-        await self._app(*with_body(scope, receive, read, noted(body)), send)
+        await self._app(*with_body(scope, receive, read, with_note(body)), send)
 
 
-def noted(body: bytes) -> bytes:
+def with_note(body: bytes) -> bytes:
     """Return the body of a request for one run or several, with the note in each whose thread nobody keeps."""
     try:
         asked = json.loads(body)
