@@ -8,7 +8,7 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -21,8 +21,6 @@ from memory.extraction.form import FACT_LISTS, Answer
 from memory.provider_reason import reason_logged, status_of
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 # Twice what fits into the schema where each fact and section is as long as may be; of more only that is read.
 MAX_ANSWER_CHARS: Final = 120_000
@@ -56,7 +54,7 @@ def parse_answer(raw: str) -> Answer:
     Raises:
         ExtractionError: If there is no JSON in what is read of it that could hold facts.
     """
-    text = _without_thoughts(raw)[:MAX_ANSWER_CHARS]
+    text = _THINKING.sub("", _THOUGHT.sub("", raw))[:MAX_ANSWER_CHARS]
     answers = [(answer, end) for value, end in _values(text, _OPENING) if (answer := _answer_in(value, text))]
     answer, end = answers[-1] if answers else (None, 0)
     opening = _FACT_LIST.search(text, end)
@@ -85,11 +83,6 @@ def _answer_in(value: object, text: str) -> Answer | None:
 
 def _is_fact(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, Mapping) and "content" in value)
-
-
-def _without_thoughts(raw: str) -> str:
-    """Return an answer without what a model thinks aloud first."""
-    return _THINKING.sub("", _THOUGHT.sub("", raw))
 
 
 def _values(text: str, opening: re.Pattern[str], at: int = 0) -> Iterator[tuple[Any, int]]:

@@ -1,6 +1,7 @@
 """Which facts of a model's answer hold: each is judged alone, so that a bad one costs no good one. Pure."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Final
 
@@ -168,15 +169,16 @@ class _Reading:
             raise _Refused("not_said")
         if fact.action == "ends":
             self._confidence(fact)
-        return self._told(fact, target) if fact.action == "corrects" else self._about(target, fact)
+        if fact.action == "corrects":
+            return self._told(fact, target)
+        return self._made(Change(action=fact.action), target, self._sources(fact))
 
-    def _about(self, target: Fact, fact: FoundFact) -> Change:
-        """Return that a known fact was said again, or is over."""
-        sources = self._sources(fact)
-        return Change(
-            action="ends" if fact.action == "ends" else "confirms",
-            target=target.id,
-            target_revision=target.revision,
+    def _made(self, change: Change, target: Fact | None, sources: Sequence[StoredMessage]) -> Change:
+        """Return a change with what it is about and what it was taken from."""
+        return replace(
+            change,
+            target=target.id if target else None,
+            target_revision=target.revision if target else 0,
             sources=_ids(sources),
             said_at=sources[-1].time,
             said_after=sources[-1].edit,
@@ -200,20 +202,11 @@ class _Reading:
         self._check_said(fact, target, sources)
         self._learn(fact, target)
         begin, end = _period(fact, day_of(sources[-1]))
-        return Change(
-            action="corrects" if target else "new",
-            content=content,
-            category=fact.category,
-            confidence=confidence,
-            target=target.id if target else None,
-            target_revision=target.revision if target else 0,
-            sources=_ids(sources),
-            said_at=sources[-1].time,
-            said_after=sources[-1].edit,
-            valid_from=begin,
-            valid_to=end,
-            topic=fact.topic or "",
-        )
+        change = Change(
+            action="corrects" if target else "new", content=content, category=fact.category, confidence=confidence,
+            valid_from=begin, valid_to=end, topic=fact.topic or "",
+        )  # fmt: skip
+        return self._made(change, target, sources)
 
     def _confidence(self, fact: FoundFact) -> float:
         if fact.confidence is None:
@@ -259,7 +252,7 @@ class _Reading:
         said = normalize(fact.content or "")
         same = None if target else self._known.get(said)
         if same and self._is_repeated(same.content):
-            self.changes.append(self._about(same, fact))
+            self.changes.append(self._made(Change(action="confirms"), same, self._sources(fact)))
         place = (said, target.id if target else "")
         if same or place in self._taken or (not target and any(said == each for each, _ in self._taken)):
             raise _Refused("duplicate")
