@@ -4,7 +4,6 @@ One class is the schema of the answer, its description in the prompt, and its pa
 empty, so that one bad field is judged as such and costs no other fact.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Self
 
@@ -13,6 +12,7 @@ from pydantic import (
     AliasChoices,
     BaseModel,
     BeforeValidator,
+    ConfigDict,
     Field,
     ValidationError,
     ValidatorFunctionWrapHandler,
@@ -33,55 +33,42 @@ _CHARS_PER_FACT: Final = 20
 _MAX_QUOTE_CHARS: Final = 300
 _DAY: Final = len("2026-05-08")
 
-
-def _readable(value: object, read: ValidatorFunctionWrapHandler) -> Any:
-    """Return what can be read of a value; `None` where nothing can: `true` is no number, and NaN is none."""
-    try:
-        found = None if isinstance(value, bool) else read(value)
-    except (ValidationError, OverflowError):
-        return None
-    return None if isinstance(found, float) and not math.isfinite(found) else found
-
-
-_Tolerant: Final = WrapValidator(_readable)
 _Text = Annotated[str, AfterValidator(one_line)]
 
 
 class FoundFact(BaseModel):
     """One fact of an answer, as far as it can be read; nothing of it is judged yet."""
 
-    message: Annotated[int | None, _Tolerant] = Field(default=None, description="the number of the user's message")
-    quote: Annotated[_Text | None, _Tolerant] = Field(
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    message: int | None = Field(default=None, description="the number of the user's message")
+    quote: _Text | None = Field(
         default=None,
         description="the words of that message that say it, copied exactly; if the user only agrees or chooses, the "
         "words of the assistant's line before it",
     )
-    action: Annotated[Action | None, _Tolerant] = Field(
+    action: Action | None = Field(
         default="new",
         description='"new"; for a known fact "confirms" (said again), "corrects" (the content is the new truth), or '
         '"ends" (over)',
     )
-    known: Annotated[int | None, _Tolerant] = Field(
-        default=None, description="the number of the known fact, 0 if it is new"
-    )
-    content: Annotated[_Text | None, _Tolerant] = Field(
-        default=None, description="the sentence, numbers as they were said"
-    )
-    category: Annotated[Category | None, _Tolerant] = Field(
+    known: int | None = Field(default=None, description="the number of the known fact, 0 if it is new")
+    content: _Text | None = Field(default=None, description="the sentence, numbers as they were said")
+    category: Category | None = Field(
         default=None, description=", ".join(f'"{name}" ({meaning})' for name, meaning in MEANINGS.items())
     )
-    confidence: Annotated[Annotated[float, Field(ge=0, le=1)] | None, _Tolerant] = Field(
-        default=None, description="0.9 if the user said it, 0.6 if it only follows"
+    confidence: float | None = Field(
+        default=None, ge=0, le=1, description="0.9 if the user said it, 0.6 if it only follows"
     )
-    topic: Annotated[Topic | None, _Tolerant] = Field(
+    topic: Topic | None = Field(
         default=None,
         description='"health", "money", or "people" (anybody but the user) if it tells something private of that; '
         'otherwise "none"',
     )
-    valid_from: Annotated[str | None, _Tolerant] = Field(
+    valid_from: str | None = Field(
         default=None, description='from when it holds, as "2026-05-08", "2026-05" or "2026"; "" if nobody said'
     )
-    valid_until: Annotated[str | None, _Tolerant] = Field(default=None, description="until when, in the same form")
+    valid_until: str | None = Field(default=None, description="until when, in the same form")
 
     @property
     def cites(self) -> bool:
@@ -91,7 +78,13 @@ class FoundFact(BaseModel):
     @classmethod
     def of(cls, value: object) -> Self:
         """Return what can be read of a value; of one that is no object, nothing."""
-        return cls.model_validate(value) if isinstance(value, Mapping) else cls.model_validate({"action": None})
+        if not isinstance(value, Mapping):
+            return cls(action=None)
+        said = {name: each for name, each in value.items() if not isinstance(each, bool)}
+        try:
+            return cls.model_validate(said)
+        except ValidationError as error:
+            return cls.model_validate({**said, **dict.fromkeys(str(each["loc"][0]) for each in error.errors())})
 
 
 FACT_LISTS: Final = ("facts", "newFacts", "memories")
@@ -100,6 +93,13 @@ FACT_LISTS: Final = ("facts", "newFacts", "memories")
 
 def _listed(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
+
+
+def _or_none(value: object, read: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return read(value)
+    except ValidationError:
+        return None
 
 
 def _pairs(value: object) -> list[tuple[str, str]]:
@@ -125,7 +125,7 @@ class Answer(BaseModel, frozen=True):
         default=(), validation_alias=AliasChoices(*FACT_LISTS)
     )
     profile: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs)] = ()
-    sensitive: Annotated[tuple[int, ...] | None, _Tolerant] = None
+    sensitive: Annotated[tuple[int, ...] | None, WrapValidator(_or_none)] = None
     unread: int = 0
 
 
