@@ -299,6 +299,21 @@ def test_61_what_is_pressed_at_once_after_a_search_is_done_and_stays(page: Any, 
         expect(fact(page, "Likes figs")).to_have_count(0)
         expect(fact(page, words).get_by_role("button", name="Undo")).to_be_visible()
     ada.knows("Likes figs")
+    # A list that was read before a deletion and comes behind it does not bring the fact back.
+    ada.writes("Keeps hens", confidence=1.0)
+    box.fill("")
+    fact(page, "Keeps hens").wait_for()
+    late: list[Any] = []
+    page.route("**/facts-list", lambda route: late.append((route, route.fetch())), times=1)
+    with page.expect_request("**/facts-list"):
+        box.press_sequentially("hens")
+    delete = fact(page, "hens").get_by_role("button", name="Delete")
+    delete.click()
+    expect(fact(page, "hens").get_by_role("button", name="Undo")).to_be_visible()
+    route, answer = late.pop()
+    route.fulfill(response=answer)
+    expect(fact(page, "Likes figs")).to_have_count(0)
+    expect(fact(page, "hens").get_by_role("button", name="Undo")).to_be_visible()
 
 
 def test_62_the_list_stays_at_its_page_and_whoever_goes_on_begins_at_its_top(page: Any, ada: Person) -> None:

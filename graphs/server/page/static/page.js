@@ -77,6 +77,18 @@ document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
   isOwed = true;
 });
 
+// A list that was asked for before a change was answered may tell what was: it is asked for again.
+let changes = 0;
+document.body.addEventListener("htmx:beforeRequest", ({ detail }) => { detail.requestConfig.changes = changes; });
+document.body.addEventListener("htmx:afterOnLoad", ({ detail: { requestConfig: { elt, verb } } }) => {
+  if (verb !== "get" && elt.id !== "find") changes += 1;
+});
+document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (detail.requestConfig.elt.id !== "find" || detail.requestConfig.changes === changes) return;
+  detail.shouldSwap = false;
+  setTimeout(() => document.body.dispatchEvent(new Event("facts-changed")));
+});
+
 // What was pressed may be gone with the answer: the keyboard goes on where the answer is. Nobody else's place is moved.
 let wasFocused = false;
 let asking = null; // where the keyboard was as a question came
