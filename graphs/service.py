@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakSet
 
 from langchain_core.language_models import BaseChatModel
@@ -94,7 +93,7 @@ class MemoryService:
         self.recalling = Recalling(self.embedder, self._config.recall_megabytes * 1_000_000)
         self.vectors = VectorMaking(self.embedder, self.recalling)
         self.metrics = Metrics()
-        self.purse = Purse(DailyBudget.of(self._config), clock, uuid4().hex)
+        self.purse = Purse(DailyBudget.of(self._config), clock)
         self.summaries = PreparedSummaries(self._config.model_timeout_seconds)
         self.stores = StoreWatch()
         self.deadlines = TurnDeadlines(

@@ -1,7 +1,6 @@
 """A user's budget of a day for memory's own model calls: what is used up waits for the next day, and nothing is lost.
 
-What was used is counted in the store, one item for each process, because no store has compare-and-swap: two processes
-that added to one item would lose each other's calls.
+What was used is counted in the store, in one row of the user's for all processes.
 """
 
 import threading
@@ -10,15 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, Self
 
-from langgraph.store.base import Item
-
 from memory.config import MemoryConfig
 from memory.control import zone_named
-from memory.effects import StoreEffects, delete, put, scan
+from memory.door import transaction
+from memory.effects import StoreEffects, put, read
 from memory.namespaces import Owner
 
-SPENT_KEY: Final = "spent."
-"""What the keys of the items begin with that say, beside a user's controls, what was used."""
+_KEY: Final = "spent"
 
 
 class BudgetUsedUp(Exception):
@@ -59,12 +56,11 @@ class DailyBudget:
 
 @dataclass(slots=True)
 class _Day:
-    """How many calls one user's memory made on a day: in this process, and in all others as far as it has looked."""
+    """How many calls one user's memory made on a day: as the store told last, `None` if never, and since then."""
 
     day: str
-    own: int = 0
-    others: int = 0
-    is_looked_up: bool = False
+    told: int | None = None
+    unsaved: int = 0
 
 
 class Purse:
@@ -73,11 +69,10 @@ class Purse:
     Args:
         budget: What each user has.
         clock: Returns seconds since the epoch.
-        process: A random token of this process.
     """
 
-    def __init__(self, budget: DailyBudget, clock: Callable[[], float], process: str) -> None:
-        self.budget, self._clock, self._process = budget, clock, process
+    def __init__(self, budget: DailyBudget, clock: Callable[[], float]) -> None:
+        self.budget, self._clock = budget, clock
         self._lock = threading.Lock()
         self._days: dict[str, _Day] = {}
 
@@ -85,15 +80,13 @@ class Purse:
         """Add a call to what the user has used."""
         if self.budget.calls:
             with self._lock:
-                self._today(owner).own += 1
+                self._today(owner).unsaved += 1
 
     def used_up_until(self, owner: Owner) -> float | None:
         """Return until when the user's memory asks no model, by what is known here; `None` if it may."""
-        if not self.budget.calls:
-            return None
         with self._lock:
             day = self._today(owner)
-            is_used_up = day.own + day.others >= self.budget.calls
+            is_used_up = 0 < self.budget.calls <= (day.told or 0) + day.unsaved
         return self.budget.next_day(self._clock()) if is_used_up else None
 
     def check(self, owner: Owner) -> None:
@@ -103,37 +96,26 @@ class Purse:
 
     def is_known(self, owner: Owner) -> bool:
         """Say whether nothing has to be looked up before a call: there is no limit, or it was looked up today."""
-        if not self.budget.calls:
-            return True
         with self._lock:
-            return self._today(owner).is_looked_up
+            return not self.budget.calls or self._today(owner).told is not None
 
     def look(self, owner: Owner) -> StoreEffects[float | None]:
-        """Read what other processes used of the user's budget, then return what `used_up_until` does."""
+        """Read what was used of the user's budget, then return what `used_up_until` does."""
         if self.budget.calls:
-            today = self.budget.day(self._clock())
-            items = yield from scan(owner.control)
-            others = [item for item in items if item.key != self._key]
+            told = yield from read_spent(owner, self.budget.day(self._clock()))
             with self._lock:
-                day = self._today(owner)
-                day.others, day.is_looked_up = spent_in(others, today), True
+                self._today(owner).told = told
         return self.used_up_until(owner)
 
     def save(self, owner: Owner) -> StoreEffects[None]:
-        """Write down what this process used, and drop what is told of other days."""
-        if not self.budget.calls:
-            return
-        items = yield from scan(owner.control)
+        """Write down what was used since the last time."""
         with self._lock:
             day = self._today(owner)
-            own = {"day": day.day, "calls": day.own}
-        told = [item for item in items if item.key.startswith(SPENT_KEY) and item.key != self._key]
-        over = [item for item in told if item.value.get("day") != day.day]
-        yield [put(owner.control, self._key, own), *(delete(owner.control, item.key) for item in over)]
-
-    @property
-    def _key(self) -> str:
-        return SPENT_KEY + self._process
+            unsaved = day.unsaved
+        if unsaved:
+            told = yield from _add(owner, day.day, unsaved)
+            with self._lock:
+                day.told, day.unsaved = told, day.unsaved - unsaved
 
     def _today(self, owner: Owner) -> _Day:
         today = self.budget.day(self._clock())
@@ -145,12 +127,15 @@ class Purse:
         return known
 
 
+@transaction
+def _add(owner: Owner, day: str, calls: int) -> StoreEffects[int]:
+    told = calls + (yield from read_spent(owner, day))
+    yield [put(owner.control, _KEY, {"day": day, "calls": told})]
+    return told
+
+
 def read_spent(owner: Owner, day: str) -> StoreEffects[int]:
-    """Read how many calls were made of a user's budget on a day (ISO 8601), by all processes."""
-    return spent_in((yield from scan(owner.control)), day)
-
-
-def spent_in(items: list[Item], day: str) -> int:
-    """Return how many calls a user's control items tell of on a day; what a hand garbled counts as none."""
-    of_day = (item.value for item in items if item.key.startswith(SPENT_KEY) and item.value.get("day") == day)
-    return sum(max(0, calls) for value in of_day if isinstance(calls := value.get("calls"), int))
+    """Read how many calls were made of a user's budget on a day (ISO 8601); what a hand garbled counts as none."""
+    item = yield from read(owner.control, _KEY)
+    calls = item.value.get("calls") if item and item.value.get("day") == day else 0
+    return max(0, calls) if isinstance(calls, int) else 0

@@ -246,8 +246,7 @@ def _namespaces(user: Owner) -> StoreEffects[list[tuple[str, ...]]]:
 
 def _thread_of(item: Item) -> str:
     """Return the thread that an item came from; empty if it came from none."""
-    key = item.value.get("key")  # of an outbox entry: thread, user, agent
-    return str(item.value.get("thread_id") or (key[0] if isinstance(key, list) and key else ""))
+    return str(item.value.get("thread_id") or "")
 
 
 def _erase_thread(thread_id: str, thread_epoch: str, now: float) -> StoreEffects[int]:

@@ -5,10 +5,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Self
 
-from langgraph.store.base import GetOp, Item, PutOp
+from langgraph.store.base import Item, PutOp
 
 from memory.door import in_transaction, thread_name
-from memory.effects import StoreEffects, delete, put, scan
+from memory.effects import StoreEffects, delete, put, read, scan
 from memory.forms import plain, read_as
 from memory.namespaces import DELETIONS, deletion_key, erased_thread_key, erased_threads_namespace
 
@@ -25,22 +25,21 @@ class ErasedThread(NamedTuple):
 
     @classmethod
     def of_item(cls, item: Item | None) -> Self:
-        """Return what an item (`erased_thread_get`) tells; where a hand garbled the time, the item's own holds."""
+        """Return what its item tells; where a hand garbled the time, the item's own holds."""
         if item is None or not isinstance(epoch := item.value.get("epoch"), str) or not epoch:
             return cls()
         at = item.value.get("at")
         return cls(epoch, at if isinstance(at, int | float) else item.updated_at.timestamp())
 
 
+def read_thread_erase(thread_id: str) -> StoreEffects[ErasedThread]:
+    """Read of a thread's last erase."""
+    return ErasedThread.of_item((yield from read(erased_threads_namespace(thread_id), erased_thread_key(thread_id))))
+
+
 def read_thread_epoch(thread_id: str) -> StoreEffects[str]:
     """Read a thread's epoch; `NEVER_ERASED` if it was not erased lately."""
-    (item,) = yield [erased_thread_get(thread_id)]
-    return ErasedThread.of_item(item).epoch
-
-
-def erased_thread_get(thread_id: str) -> GetOp:
-    """Return the read of the item that tells of a thread's last erase (`ErasedThread.of_item`)."""
-    return GetOp(erased_threads_namespace(thread_id), erased_thread_key(thread_id), refresh_ttl=False)
+    return (yield from read_thread_erase(thread_id)).epoch
 
 
 def write_thread_epoch(thread_id: str, epoch: str, now: float) -> StoreEffects[None]:

@@ -172,10 +172,10 @@ MUTANTS = (
         (FACTS,),
     ),
     Mutant(
-        "a process loses its own count of a budget with those of days that are over",
+        "a process forgets what another one used of a budget",
         "memory/budget.py",
-        "item.key.startswith(SPENT_KEY) and item.key != self._key]",
-        "item.key.startswith(SPENT_KEY)]",
+        "told = calls + (yield from read_spent(owner, day))",
+        "told = calls",
         (BUDGET,),
     ),
     Mutant(
@@ -474,8 +474,8 @@ MUTANTS = (
     ),
     Mutant(
         "messages that deleted facts came from are written down again",
-        "memory/worker/journaling.py",
-        "gone = with_replies(reading.said, forgotten)",
+        "memory/worker/update.py",
+        "gone = with_replies(reading.said, self.forgotten)",
         "gone = with_replies(reading.said, ())",
         (PROMISES,),
     ),
@@ -496,7 +496,7 @@ MUTANTS = (
     Mutant(
         "what failed for good has no line",
         "memory/worker/update.py",
-        "            yield from _write_lines(read.journaling(unread[-1], terms))",
+        "            yield from read.write_lines(unread[-1], terms)",
         "            pass",
         (PROMISES,),
     ),
@@ -559,8 +559,8 @@ MUTANTS = (
     Mutant(
         "a turn is written down late twice",
         "memory/outbox/outbox.py",
-        "late.is_noted(self.note)",
-        "False",
+        "late.is_noted(note) or ",
+        "",
         LEFT,
     ),
     Mutant(
@@ -778,7 +778,7 @@ MUTANTS = (
     Mutant(
         "a roll-up that sees no erase",
         "memory/worker/rollup.py",
-        "    if (now.epoch, now.erased) != (before.epoch, before.erased):",
+        "    if is_changed or texts_of((yield from read_profile(owner, epoch))) != texts:",
         "    if False:",
         (matrix("roll up-erase"),),
     ),

@@ -28,6 +28,7 @@ from memory.facts.fact import (
 )
 from memory.facts.profile import SECTIONS, read_profile, texts_of
 from memory.facts.store import FactStore
+from memory.forms import read_as
 from memory.journal.entry import JournalEntry
 from memory.message import StoredMessage
 from memory.namespaces import Kind, Owner
@@ -186,7 +187,7 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
             yield _line("journal", _plain({**entry.screened().to_json(), "messages": said}))
     async for item in _items(store, owner, "outbox", epoch):
         with suppress(ValueError):
-            yield _line("update", _update(Entry.from_json(item.value)))
+            yield _line("update", _update(read_as(Entry, item.value)))
 
 
 def fact_lines(owner: Owner, facts: Sequence[Fact], seconds: float) -> Iterator[str]:

@@ -1,10 +1,9 @@
 """One pending update: the value, and its form as a store item."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Literal
 
-from memory.forms import read_as
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.outbox.state import EntryState
@@ -95,36 +94,3 @@ class Entry:
             self.waits > 0 and self.model in answering
         )
         return is_fresh or not 0 < self.due - now <= longest_delay
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that the store keeps."""
-        return {
-            "kind": self.kind,
-            "key": [self.thread_id, self.owner.segment, self.owner.agent_name],
-            "epoch": self.epoch,
-            "created": self.created,
-            "due": self.due,
-            "attempts": self.attempts,
-            **({"waits": self.waits, "not_before": self.not_before} if self.waits else {}),
-            **({"rereads": self.rereads} if self.rereads else {}),
-            "messages": [message.to_json() for message in self.messages],
-            "speaker": self.speaker,
-            "edited_away": list(self.edited_away),
-            **({"overlapped": True} if self.overlapped else {}),
-            "model": self.model,
-            "state": self.state,
-            "error": self.error,
-        }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return the entry of a stored JSON form; `ValueError` if it is none."""
-        try:
-            thread_id, segment, agent_name = value["key"]
-            own = {
-                "thread_id": thread_id,
-                "owner": Owner(segment, agent_name),
-            }
-            return read_as(cls, {**value, **own})
-        except (KeyError, TypeError, OverflowError) as error:
-            raise ValueError(f"not an outbox entry: it lacks or garbles {error}") from error

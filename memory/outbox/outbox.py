@@ -8,18 +8,19 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op
+from langgraph.store.base import Item, ListNamespacesOp, MatchCondition, Op, PutOp
 
-from memory.control import Control, control_get
+from memory.control import read_control
 from memory.door import transaction
-from memory.effects import PAGE, StoreEffects, delete, put, read_many, scan, side_by_side
+from memory.effects import PAGE, StoreEffects, delete, put, read, read_many, scan, side_by_side
+from memory.forms import plain, read_as
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_namespace
 from memory.outbox.entry import Entry
 from memory.outbox.late import Late
 from memory.outbox.transcript import ThreadView, without_edits
-from memory.threads import ErasedThread, erased_between, erased_thread_get
+from memory.threads import erased_between, read_thread_erase
 
 logger = logging.getLogger(__name__)
 
@@ -56,79 +57,40 @@ def record(
         late: When it was said, of a turn that is written down after it ended: once, whatever became of it since, and
             only if it certainly may be.
     """
-    owner, threads, key = draft.owner, thread_namespace(draft.thread_id), draft.key
-    items, entries = yield from side_by_side(
-        _as_one(_reads(draft, key)), read_entries(owner) if view is not None else _as_one([])
+    owner, notes = draft.owner, thread_namespace(draft.thread_id)
+    control, erase, pending, note, marker = yield from side_by_side(
+        read_control(owner),
+        read_thread_erase(draft.thread_id),
+        read_entries(owner, [draft.key] if view is None else None),
+        read(notes, owner.due_key),
+        read(owner.due_namespace, owner.due_key),
     )
-    control, thread, *others = items
-    found = _Found(Control.of_item(control), ErasedThread.of_item(thread), *others)
-    fresh = found.filled_in(draft)
-    if not found.allows(fresh, thread_epoch) or (late and not found.allows_late(draft, late)):
+    messages = draft.messages
+    if draft.kind == "turn":  # of what a summary cuts nobody knows after which edits it was said
+        messages = tuple(replace(message, edit=message.edit or control.edit) for message in messages)
+    entry = replace(draft, messages=messages, epoch=draft.epoch or control.epoch)
+    is_erased = entry.epoch != control.epoch or (thread_epoch and erased_between(thread_epoch, erase.epoch))
+    is_refused = late and (late.is_noted(note) or not late.may_be_learned(draft.epoch, control, erase))
+    if is_erased or is_refused or not control.learning:
         return None
-    earlier = _entry(found.stored) if found.stored else None
-    # What is written down already keeps its attempts.
-    entry = earlier if earlier and earlier.contents == fresh.contents else fresh
-    writes = [put(threads, owner.due_key, late.noted(found.note) if late else {})] if late or not found.note else []
-    if entry is fresh:
-        writes.append(put(owner.namespace("outbox"), key, entry.to_json()))
     # With one more entry the marker is due no later than before.
-    due = min(_due_of(found.marker, entry.due), entry.due)
-    yield [*writes, put(owner.due_namespace, owner.due_key, {"due": due})]
+    due = min(_due_of(marker, entry.due), entry.due)
+    writes = [put(owner.due_namespace, owner.due_key, {"due": due})]
+    if late or not note:
+        writes.append(put(notes, owner.due_key, late.noted(note) if late else {}))
+    # What is written down already keeps its attempts.
+    earlier = next((one for one in pending if one.contents == entry.contents), None)
+    yield [*writes, *([] if earlier else [entry_put(entry)])]
+    entry = earlier or entry
     if view is not None:
         place = (entry.kind, *map(_ID, entry.messages))
-        mine = [one for one in entries if one.thread_id == entry.thread_id]
+        mine = [one for one in pending if one.thread_id == entry.thread_id]
         others = [one for one in mine if (one.kind, *map(_ID, one.messages)) != place]
-        changed = without_edits(oldest_first([*others, entry]) if others else [entry], view, fresh.created)
+        changed = without_edits(oldest_first([*others, entry]), view, draft.created)
         yield from write(changed)
         if changed:
             logger.info("thread %s: %d pending updates hold what it does not", entry.thread_id, len(changed))
-    return Recorded(key, entry.due)
-
-
-def _reads(draft: Entry, key: str) -> list[Op]:
-    """Return the reads of what `_Found` holds, in its order."""
-    owner = draft.owner
-    return [
-        control_get(owner),
-        erased_thread_get(draft.thread_id),
-        _get(owner.namespace("outbox"), key),
-        _get(thread_namespace(draft.thread_id), owner.due_key),
-        _get(owner.due_namespace, owner.due_key),
-    ]
-
-
-class _Found(NamedTuple):
-    """What the store has of the user, the thread, and the update that is written down."""
-
-    control: Control
-    thread: ErasedThread
-    stored: Item | None
-    note: Item | None
-    marker: Item | None
-
-    def filled_in(self, draft: Entry) -> Entry:
-        """Return the entry with what only the store knows."""
-        messages = draft.messages
-        if draft.kind == "turn":  # of what a summary cuts nobody knows after which edits it was said
-            messages = tuple(replace(message, edit=message.edit or self.control.edit) for message in messages)
-        return replace(draft, messages=messages, epoch=draft.epoch or self.control.epoch)
-
-    def allows(self, entry: Entry, thread_epoch: str) -> bool:
-        """Say whether neither the user nor the thread was erased since these epochs, and the user lets memory learn."""
-        is_thread_erased = bool(thread_epoch) and erased_between(thread_epoch, self.thread.epoch)
-        return entry.epoch == self.control.epoch and not is_thread_erased and self.control.learning
-
-    def allows_late(self, draft: Entry, late: Late) -> bool:
-        """Say whether a turn that is written down after it ended was not yet, and may be."""
-        return not late.is_noted(self.note) and late.may_be_learned(draft.epoch, self.control, self.thread)
-
-
-def _get(namespace: Sequence[str], key: str) -> GetOp:
-    return GetOp(tuple(namespace), key, refresh_ttl=False)
-
-
-def _as_one(batch: list[Op]) -> StoreEffects[list[Any]]:
-    return (yield batch)
+    return Recorded(entry.key, entry.due)
 
 
 def read_owners(thread_id: str) -> StoreEffects[list[Owner]]:
@@ -156,7 +118,7 @@ def oldest_first(entries: Iterable[Entry]) -> list[Entry]:
 
 def _entry(item: Item) -> Entry | None:
     try:
-        entry = Entry.from_json(item.value)
+        entry = read_as(Entry, item.value)
     except ValueError:
         entry = None
     # What stands under a key that is not its own could never be deleted once it is done.
@@ -166,9 +128,14 @@ def _entry(item: Item) -> Entry | None:
     return entry
 
 
+def entry_put(entry: Entry) -> PutOp:
+    """Return the write of an entry."""
+    return put(entry.owner.namespace("outbox"), entry.key, plain(entry))
+
+
 def write(entries: Iterable[Entry]) -> StoreEffects[None]:
     """Write the entries' new states."""
-    operations = [put(entry.owner.namespace("outbox"), entry.key, entry.to_json()) for entry in entries]
+    operations = [entry_put(entry) for entry in entries]
     if operations:
         yield operations
 

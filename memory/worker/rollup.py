@@ -2,7 +2,8 @@
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import partial
 from html import escape
@@ -11,6 +12,7 @@ from typing import Literal, Self
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
+from langgraph.store.base import Op
 
 from memory import prompts
 from memory.budget import BudgetUsedUp
@@ -20,8 +22,9 @@ from memory.door import transaction
 from memory.effects import StoreEffects, put, read, side_by_side
 from memory.facts.answers import Exchange, read_waiting
 from memory.facts.changes import Section
-from memory.facts.deletions import forgotten_messages, read_gone
+from memory.facts.deletions import read_gone
 from memory.facts.profile import Profile, read_profile, texts_of, write_profile
+from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry, LineSource, day_of, days_before
 from memory.journal.journal import prune, read_journal
 from memory.message import StoredMessage
@@ -62,15 +65,6 @@ class RollupProgress:
     earlier: str = ""
     background: str = ""
     looked: str = ""
-
-    def to_json(self) -> dict[str, object]:
-        """Return the JSON form that the store keeps."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, object]) -> Self:
-        """Return the progress of a stored JSON form; what is missing was never folded."""
-        return cls(*(str(value.get(name) or "") for name in ("recent", "earlier", "background", "looked")))
 
     def section_of(self, day: str) -> HistorySection | None:
         """Return the section that tells of a day (ISO 8601); `None` if none does yet."""
@@ -265,16 +259,18 @@ def _write(
 ) -> StoreEffects[int | None]:
     """Write what the model made of the days, and how far it came; return how many lines went.
 
-    `None` if something was erased, a person edited the profile, or another worker took the user, since what the model
-    was shown was read.
+    `None` if something was erased, or changed by hand, or another worker took the user, since what the model was shown
+    was read.
     """
     epoch, config = control.epoch, terms.config
     if folds and not (yield from give_back(owner, terms.token)):
         return None
-    if (yield from _is_erased(owner, control, folds)) or texts_of((yield from read_profile(owner, epoch))) != texts:
+    now = yield from read_control(owner)
+    is_changed = (now.epoch, now.erased, now.edits) != (epoch, control.erased, control.edits)
+    if is_changed or texts_of((yield from read_profile(owner, epoch))) != texts:
         return None
     yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
-    yield [put(owner.namespace("journal"), PROGRESS_KEY, {**reached.to_json(), "epoch": epoch})]
+    yield [_progress_put(owner, epoch, reached)]
     return (yield from prune(owner, reached.looked, config.journal_days, config.journal_bytes))
 
 
@@ -302,7 +298,7 @@ def tell_again(owner: Owner, epoch: str, dropped: Iterable[str]) -> StoreEffects
     sections = {name.removeprefix("history.") for name in dropped if name.startswith("history.")}
     if sections:
         progress = (yield from _read_progress(owner, epoch)).without(sections)
-        yield [put(owner.namespace("journal"), PROGRESS_KEY, {**progress.to_json(), "epoch": epoch})]
+        yield [_progress_put(owner, epoch, progress)]
 
 
 def sections_telling(owner: Owner, epoch: str, entries: Iterable[JournalEntry]) -> StoreEffects[frozenset[str]]:
@@ -333,16 +329,10 @@ def _gone_of(owner: Owner, epoch: str, entries: Iterable[JournalEntry]) -> Store
 
 def _read_progress(owner: Owner, epoch: str) -> StoreEffects[RollupProgress]:
     item = yield from read(owner.namespace("journal"), PROGRESS_KEY)
-    return RollupProgress.from_json(item.value) if item and belongs(item.value, epoch) else RollupProgress()
+    with suppress(ValueError):  # a hand garbled it: all is told anew
+        return read_as(RollupProgress, item.value) if item and belongs(item.value, epoch) else RollupProgress()
+    return RollupProgress()
 
 
-def _is_erased(owner: Owner, before: Control, folds: Iterable[Fold]) -> StoreEffects[bool]:
-    """Say whether something was erased since: everything, a thread, or a fact that came from what is told."""
-    now = yield from read_control(owner)
-    if (now.epoch, now.erased) != (before.epoch, before.erased):
-        return True
-    for entry in {entry.key: entry for one in folds for entry in one.entries}.values():
-        ids = [message.id for message in entry.messages]
-        if (yield from forgotten_messages(owner, before.epoch, entry.thread_id, ids)):
-            return True
-    return False
+def _progress_put(owner: Owner, epoch: str, progress: RollupProgress) -> Op:
+    return put(owner.namespace("journal"), PROGRESS_KEY, {**plain(progress), "epoch": epoch})

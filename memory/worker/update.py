@@ -5,9 +5,9 @@ Killed before that commit, the model is asked again for one portion; after it, t
 
 import logging
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import tzinfo
+from datetime import UTC, tzinfo
 from functools import partial
 
 from memory.budget import BudgetUsedUp
@@ -21,17 +21,18 @@ from memory.facts.changes import Extraction, reasons
 from memory.facts.deletions import forgotten_messages
 from memory.facts.profile import texts_of
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
-from memory.journal.journal import HeldJournal, read_held, redact
-from memory.message import StoredMessage
+from memory.journal.entry import JournalEntry, day_of, entries_of
+from memory.journal.journal import HeldJournal, read_held, redact, writes_of
+from memory.message import StoredMessage, with_replies
 from memory.namespaces import Owner
 from memory.outbox import outbox
 from memory.outbox.entry import Entry
 from memory.outbox.receipts import UpdateReceipt, read_seen, receipt_put, seen_put, trim_receipts
+from memory.outbox.transcript import exchanges
 from memory.queue.schedule import asked_to_wait, is_retryable, may_blame_text, retry_delay, says_not_now
 from memory.text import digest
 from memory.updates.lease import Lease, read_lease
 from memory.worker.effects import AwaitStart, ModelCall, Terms, WorkerEffects
-from memory.worker.journaling import Journaling
 from memory.worker.reading import Reading, portions, read_together, remembered, together
 
 logger = logging.getLogger(__name__)
@@ -221,7 +222,7 @@ def _after_failure(
     if unread := [entry for entry in failed if entry.state == "dead" or (is_wait and entry.waits == 1)]:
         read = yield from _read(unread)
         if unread[-1].epoch == read.control.epoch:
-            yield from _write_lines(read.journaling(unread[-1], terms))
+            yield from read.write_lines(unread[-1], terms)
     yield from outbox.write(failed)
     for entry in failed:
         logger.warning(
@@ -241,18 +242,35 @@ class _Read:
     held: HeldJournal
     forgotten: frozenset[str]
 
-    def journaling(self, entry: Entry, terms: Terms, harmless: Collection[str] = ()) -> Journaling:
-        """Return the lines of what was read; `entry` is the newest of the entries."""
-        return Journaling.of(
-            entry,
-            self.reading,
-            self.held,
-            self.forgotten,
-            zone=self.control.zone,
-            now=terms.now(),
-            approval=stricter(terms.config.approval, self.control.approval),
-            harmless=harmless,
-        )
+    def write_lines(
+        self, entry: Entry, terms: Terms, harmless: Collection[str] = ()
+    ) -> StoreEffects[Mapping[str, int]]:
+        """Write what was read into the journal; return how many messages come from a `turn`, and from a `cut`.
+
+        Args:
+            entry: The newest of the entries.
+            terms: The clock, and what waits for the user's yes.
+            harmless: Ids of the messages that the model marked so.
+        """
+        owner, reading, zone = entry.owner, self.reading, self.control.zone or UTC
+        approval = stricter(terms.config.approval, self.control.approval)
+        draft = JournalEntry(day_of(terms.now(), zone), entry.thread_id, (), entry.epoch, entry.model)
+        cut = {message.id for message in reading.cut}
+        gone = with_replies(reading.said, self.forgotten)
+        said = [message for message in reading.said if message.id not in gone]
+        fresh = entries_of(draft, exchanges(said), zone, cut, approval, harmless)
+        if writes := writes_of(owner, self.held, fresh):
+            yield writes
+        if gone:
+            yield from redact(owner, {entry.thread_id: gone})
+        held = self.held.entries.values()
+        told = {one.id: one.text for each in held for one in each.messages if one.id not in each.held}
+        waits = [one for each in fresh for one in each.messages if one.id in each.held]
+        if any(told.get(one.id, one.text) != one.text for one in waits):
+            # The prompts that show a line know it by its id: after an edit by hand they choose anew.
+            yield from count_edit(owner)
+        sources = ["cut" if message.id in cut else "turn" for message in said]
+        return {source: sources.count(source) for source in sorted(set(sources))}
 
 
 def _read(entries: Sequence[Entry]) -> StoreEffects[_Read]:
@@ -365,7 +383,7 @@ def _apply(
     is_there = {entry.contents for entry in there}.issuperset(entry.contents for entry in claimed)
     if not is_there or (read.control.epoch, read.control.erased) != (epoch, erased):
         raise _Overtaken
-    journaling = read.journaling(last, terms, extraction.harmless) if is_done else None
+    lines = (yield from read.write_lines(last, terms, extraction.harmless)) if is_done else {}
     messages = [message for message in read.reading.all if message.id not in later]
     receipt = UpdateReceipt(
         time=terms.now(),
@@ -376,7 +394,7 @@ def _apply(
         refused=reasons(outcome.refused),
         waiting=outcome.waiting,
         messages=tuple(message.id for message in portion if not message.seen and message.id not in later),
-        journal=journaling.counts if journaling else {},
+        journal=lines,
         epoch=epoch,
     )
     yield [
@@ -384,8 +402,7 @@ def _apply(
         seen_put(owner, thread_id, epoch, remembered(read.flushed, messages, terms.config.seen_limit)),
         receipt_put(owner, last.key if is_done else digest(last.key, *sorted(later)), receipt),
     ]
-    if journaling:
-        yield from _write_lines(journaling)
+    if is_done:
         yield from outbox.remove(claimed)
     if is_last:
         left = [entry for entry in there if entry not in claimed]
@@ -394,13 +411,3 @@ def _apply(
     else:
         yield [terms.lease(work.next_keys() if is_done else (entry.key for entry in claimed)).write(owner)]
     return receipt
-
-
-def _write_lines(journaling: Journaling) -> StoreEffects[None]:
-    if journaling.writes:
-        yield list(journaling.writes)
-    if journaling.gone:
-        yield from redact(journaling.owner, journaling.gone)
-    if journaling.hides:
-        # The prompts that show a line know it by its id: after an edit by hand they choose anew.
-        yield from count_edit(journaling.owner)

@@ -70,7 +70,7 @@ class MemoryUpdater:
         self._gate = gate or UpdateGate()
         self._worker = worker or Worker()
         self._counted = counted
-        self._purse = purse or Purse(DailyBudget.of(config), clock, uuid4().hex)
+        self._purse = purse or Purse(DailyBudget.of(config), clock)
 
     def drain(self, owner: Owner, thread_id: str | None = None, *, quiet: float = 0.0) -> Drained:
         """Apply what is pending for an owner, or only for one thread. Blocks: for a thread, not for an event loop.

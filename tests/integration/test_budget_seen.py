@@ -17,7 +17,7 @@ CONFIG = MemoryConfig(budget_calls=3, time_zone="Europe/Oslo")
 
 def used(app: MemoryApp, calls: int) -> None:
     """Let a process use so many calls."""
-    purse = Purse(DailyBudget.of(CONFIG), app.clock, f"process {calls}")
+    purse = Purse(DailyBudget.of(CONFIG), app.clock)
     for _ in range(calls):
         purse.note(ADA)
     run(app.store, purse.save(ADA))

@@ -74,11 +74,11 @@ async def test_what_is_told_of_days_that_are_over_goes() -> None:
         await talk.say(f"I like thing{number}")
         await talk.learn()
         talk.clock.advance(DAY)
-    assert talk.stored().count("'spent.") == 1
+    assert talk.stored().count("'spent'") == 1
     without = Talk()
     await without.say("I like figs")
     await without.learn()
-    assert "spent." not in without.stored()
+    assert "'spent'" not in without.stored()
 
 
 @pytest.mark.parametrize("door", ["graph", "agent", "agent sync"])
