@@ -18,7 +18,7 @@ from langgraph.runtime import get_runtime
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, NonNegativeInt
 
 from memory.context.summarization import SummarizationResult
-from memory.outbox.receipts import UpdateReceipt
+from memory.updates.receipts import UpdateReceipt
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry, Counter
 from graphs.turn.state import NotWritten, WithoutMemory
 from memory.context.summarizer import Cut
 from memory.facts.changes import REASONS
-from memory.outbox.receipts import UpdateReceipt
-from memory.worker.update import Drained
+from memory.updates.receipts import UpdateReceipt
+from memory.updates.update import Drained
 
 OTHER: Final = "other"
 OUTCOMES: Final = ("created", "confirmed", "superseded", "refused")

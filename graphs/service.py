@@ -29,16 +29,16 @@ from memory.budget import DailyBudget, Purse
 from memory.effects import StoreEffects, arun, arun_patiently, in_daemon_thread, run, tolerated
 from memory.message import iso_time
 from memory.namespaces import Owner
-from memory.outbox import outbox
-from memory.queue.schedule import ConversationContext
-from memory.queue.update_queue import MemoryUpdateQueue
 from memory.recall.vectors import QueryVector
 from memory.retention import clean, owners_to_clean
 from memory.turn import Closing, close_turn
+from memory.updates import outbox
+from memory.updates.effects import ModelCalls, UpdateGate
 from memory.updates.lease import Worker
-from memory.worker.effects import ModelCalls, UpdateGate
-from memory.worker.update import Drained
-from memory.worker.updater import MemoryUpdater
+from memory.updates.queue import MemoryUpdateQueue
+from memory.updates.schedule import ConversationContext
+from memory.updates.update import Drained
+from memory.updates.updater import MemoryUpdater
 
 logger = logging.getLogger(__name__)
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from memory.facts.fact import Fact, FactNotFound, MemoryFull
     from memory.facts.store import FactStore
     from memory.injection.block import MemoryData, format_memory_for_injection
-    from memory.queue.update_queue import ConversationContext, MemoryUpdateQueue
-    from memory.worker.updater import MemoryUpdater
+    from memory.updates.queue import ConversationContext, MemoryUpdateQueue
+    from memory.updates.updater import MemoryUpdater
 
 __all__ = [
     "CATEGORIES",
@@ -62,7 +62,7 @@ __all__ = [
 _HOMES = {
     "CATEGORIES": "memory.config",
     "Category": "memory.config",
-    "ConversationContext": "memory.queue.update_queue",
+    "ConversationContext": "memory.updates.queue",
     "Extraction": "memory.facts.changes",
     "ExtractionError": "memory.extraction.answer",
     "Fact": "memory.facts.fact",
@@ -71,8 +71,8 @@ _HOMES = {
     "MemoryConfig": "memory.config",
     "MemoryData": "memory.injection.block",
     "MemoryFull": "memory.facts.fact",
-    "MemoryUpdateQueue": "memory.queue.update_queue",
-    "MemoryUpdater": "memory.worker.updater",
+    "MemoryUpdateQueue": "memory.updates.queue",
+    "MemoryUpdater": "memory.updates.updater",
     "RunningSummary": "memory.context.summarization",
     "SummarizationNode": "memory.context.summarization",
     "SummarizationResult": "memory.context.summarization",

@@ -23,9 +23,9 @@ from memory.facts.profile import drop_sections
 from memory.journal.journal import read_journal, redact, revision_drop, revision_put
 from memory.message import StoredMessage, find_gone
 from memory.namespaces import Kind, Owner, is_imported, owner_of, thread_namespace
-from memory.outbox import outbox
 from memory.threads import write_thread_epoch
-from memory.worker.rollup import PROGRESS_KEY, sections_telling, tell_again
+from memory.updates import outbox
+from memory.updates.rollup import PROGRESS_KEY, sections_telling, tell_again
 
 # Not the outbox: who reads pending updates compares the thread's epoch, and an erase removes them by their entries.
 _OF_THREADS: tuple[Kind, ...] = ("facts", "history", "journal", "seen", "receipts")

@@ -17,7 +17,7 @@ from memory.facts.fact import moment
 from memory.facts.rows import is_revision
 from memory.facts.writing import end_lapsed, end_over
 from memory.namespaces import Kind, Owner
-from memory.outbox.outbox import owners_with
+from memory.updates.outbox import owners_with
 
 logger = logging.getLogger(__name__)
 

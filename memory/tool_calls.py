@@ -23,11 +23,11 @@ from memory.facts.snapshot import read_snapshot
 from memory.injection.block import escape
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner, thread_namespace
-from memory.outbox.receipts import UpdateReceipt, receipt_put, trim_receipts
-from memory.outbox.transcript import to_turn
 from memory.text import digest
 from memory.threads import erased_between, read_thread_epoch
 from memory.turn import TurnEpochs, learnable
+from memory.updates.receipts import UpdateReceipt, receipt_put, trim_receipts
+from memory.updates.transcript import to_turn
 
 # What the user says in so many words; only what they wrote by hand is surer.
 _CONFIDENCE: Final = 0.9

@@ -20,13 +20,13 @@ from memory.injection.past_turns import read_snapshot_with
 from memory.journal.journal import JournalRevision, read_revision
 from memory.message import iso_time, stored_id, to_stored
 from memory.namespaces import Owner
-from memory.outbox import outbox
-from memory.outbox.entry import Entry, EntryKind
-from memory.outbox.late import Late
-from memory.outbox.outbox import Recorded
-from memory.outbox.receipts import UpdateReceipt, receipts_of
-from memory.outbox.transcript import ThreadView, to_turn
 from memory.threads import erased_between, read_thread_epoch
+from memory.updates import outbox
+from memory.updates.entry import Entry, EntryKind
+from memory.updates.late import Late
+from memory.updates.outbox import Recorded
+from memory.updates.receipts import UpdateReceipt, receipts_of
+from memory.updates.transcript import ThreadView, to_turn
 
 MemoryMode = Literal["normal", "read_only", "incognito"]
 MODES: tuple[MemoryMode, ...] = ("normal", "read_only", "incognito")

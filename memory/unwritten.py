@@ -16,9 +16,9 @@ from typing_extensions import TypedDict
 from memory.control import INITIAL_EDIT
 from memory.forms import plain, read_as
 from memory.namespaces import Owner
-from memory.outbox.late import Late
-from memory.outbox.transcript import latest_turn
 from memory.turn import Closing, TurnEpochs, learnable
+from memory.updates.late import Late
+from memory.updates.transcript import latest_turn
 
 logger = logging.getLogger(__name__)
 

@@ -24,9 +24,9 @@ from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
-from memory.outbox import outbox
-from memory.outbox.entry import Entry
 from memory.turn import MemoryMode
+from memory.updates import outbox
+from memory.updates.entry import Entry
 from tests.fakes import Clock
 from tests.laws.server import HeaderSays
 

@@ -12,14 +12,14 @@ from memory.journal.entry import JournalEntry
 from memory.journal.journal import read_journal
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
-from memory.outbox import outbox
-from memory.outbox.entry import Entry, EntryKind
-from memory.outbox.outbox import Recorded
-from memory.outbox.transcript import ThreadView
+from memory.updates import outbox
+from memory.updates.effects import UpdateGate
+from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import Worker
-from memory.worker.effects import UpdateGate
-from memory.worker.update import Drained
-from memory.worker.updater import MemoryUpdater
+from memory.updates.outbox import Recorded
+from memory.updates.transcript import ThreadView
+from memory.updates.update import Drained
+from memory.updates.updater import MemoryUpdater
 from tests.fakes import Clock, RecordingModel, learns
 from tests.stores import FaultyStore
 

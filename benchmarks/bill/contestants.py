@@ -31,7 +31,7 @@ from memory import FactStore, MemoryData, aextract_facts, format_memory_for_inje
 from memory.config import MemoryConfig
 from memory.context.tokens import shared_counter
 from memory.namespaces import Owner
-from memory.queue.schedule import ConversationContext, Pending, enqueue
+from memory.updates.schedule import ConversationContext, Pending, enqueue
 from tests.fakes import WordEmbeddings
 
 USER = "replay"

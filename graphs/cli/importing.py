@@ -17,7 +17,7 @@ from memory.backfill.conversation import PASTED, Conversation, Flaw, Origin
 from memory.backfill.files import Unreadable, read_file
 from memory.config import MemoryConfig
 from memory.message import StoredMessage
-from memory.outbox.transcript import exchanges, strip_scheduled
+from memory.updates.transcript import exchanges, strip_scheduled
 
 _PIECE_MESSAGES = 200
 _PIECE_BYTES = 1_000_000

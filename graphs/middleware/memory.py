@@ -59,9 +59,9 @@ from memory.context.running_summary import RunningSummary
 from memory.context.tokens import TokenCounter
 from memory.injection.injected import render_block, render_deltas
 from memory.namespaces import Owner
-from memory.outbox.transcript import ThreadView
 from memory.turn import MemoryMode, TurnEpochs, effective_mode, mode_of_newest
 from memory.unwritten import Unwritten, named
+from memory.updates.transcript import ThreadView
 
 
 class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):

@@ -10,8 +10,8 @@ from graphs.turn.run import Run
 from graphs.turn.state import LeftOutMessages, MemoryState, Receipt
 from graphs.turn.thread import Thread
 from graphs.turn.writing import name_unwritten
-from memory.outbox.transcript import ThreadView
 from memory.unwritten import Named, Unwritten, named
+from memory.updates.transcript import ThreadView
 
 
 async def end_turn(memory: TurnMemory, run: Run, thread: Thread, view: ThreadView | None) -> MemoryState:

@@ -21,7 +21,7 @@ from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.effects import in_daemon_thread, tolerated
 from memory.turn import MemoryMode, TurnEpochs
-from memory.worker.effects import ModelCalls
+from memory.updates.effects import ModelCalls
 
 logger = logging.getLogger(__name__)
 

@@ -14,9 +14,9 @@ from memory.context.budget import SHORTENED_NOTE
 from memory.context.left_out import LEFT_OUT, LeftOut
 from memory.context.running_summary import DividedMessages, RunningSummary, divide, rehydrate, state_of
 from memory.injection.injected import Injected
-from memory.outbox.transcript import ThreadView
 from memory.turn import TurnEpochs, view_of_thread
 from memory.unwritten import Unwritten, unwritten_of
+from memory.updates.transcript import ThreadView
 
 _NOTE_BEGIN, _NOTE_END = SHORTENED_NOTE.split("{tokens}")
 

@@ -14,10 +14,10 @@ from graphs.turn.deadlines import StoreAway, tolerated_store
 from graphs.turn.run import STATELESS, Run, mode_in_time
 from graphs.turn.state import NotWritten
 from memory.effects import tolerated
-from memory.outbox.entry import EntryKind
-from memory.outbox.transcript import ThreadView, latest_turn
 from memory.turn import Closing, TurnEpochs, learnable, may_learn
 from memory.unwritten import Unwritten, tried_again
+from memory.updates.entry import EntryKind
+from memory.updates.transcript import ThreadView, latest_turn
 
 logger = logging.getLogger(__name__)
 

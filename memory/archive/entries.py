@@ -32,9 +32,9 @@ from memory.forms import read_as
 from memory.journal.entry import JournalEntry
 from memory.message import StoredMessage
 from memory.namespaces import Kind, Owner
-from memory.outbox.entry import Entry
 from memory.screening.door import screened
 from memory.text import sanitize
+from memory.updates.entry import Entry
 
 Json = Mapping[str, object]
 

@@ -20,8 +20,8 @@ from memory.facts.fact import HELD, Fact, timestamp
 from memory.facts.profile import read_profile, write_profile
 from memory.journal.journal import append
 from memory.namespaces import Owner
-from memory.outbox.outbox import record
 from memory.screening.door import screened
+from memory.updates.outbox import record
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal, NamedTuple, Self, get_args
 
 from memory.message import Role, StoredMessage, stored_id
-from memory.outbox.transcript import exchanges
 from memory.text import digest, sanitize, without_middle
+from memory.updates.transcript import exchanges
 
 Origin = Literal["chatgpt", "claude", "jsonl"]
 ORIGINS: Final[tuple[Origin, ...]] = get_args(Origin)

@@ -17,8 +17,8 @@ from memory.facts.rows import read_fact_set, save
 from memory.facts.rules import limit
 from memory.facts.undo import brought_back
 from memory.namespaces import Owner, source_unit, thread_namespace, unit_of
-from memory.outbox import outbox
 from memory.threads import write_thread_epoch
+from memory.updates import outbox
 
 
 class SourceNotFound(KeyError):

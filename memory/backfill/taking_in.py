@@ -20,10 +20,10 @@ from memory.journal.entry import JournalEntry, day_of, entries_of
 from memory.journal.journal import append
 from memory.message import StoredMessage, with_replies
 from memory.namespaces import Owner
-from memory.outbox import outbox
-from memory.outbox.entry import Entry
-from memory.outbox.transcript import exchanges, strip_scheduled
 from memory.threads import read_thread_epoch
+from memory.updates import outbox
+from memory.updates.entry import Entry
+from memory.updates.transcript import exchanges, strip_scheduled
 
 # Entries are read in the order in which they were written down: within one request, this far apart.
 _APART = 1e-4

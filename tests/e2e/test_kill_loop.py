@@ -27,7 +27,7 @@ from memory.effects import arun
 from memory.facts.store import FactStore
 from memory.journal import read_journal
 from memory.namespaces import Owner
-from memory.outbox.outbox import due_owners
+from memory.updates.outbox import due_owners
 from tests.e2e.dev_server import PROJECT
 from tests.e2e.support.talker import TURNS_A_THREAD, Orders
 

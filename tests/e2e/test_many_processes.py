@@ -18,7 +18,7 @@ from memory.control import read_epoch
 from memory.effects import arun
 from memory.facts.store import FactStore
 from memory.journal import read_journal
-from memory.outbox.outbox import due_owners, read_entries
+from memory.updates.outbox import due_owners, read_entries
 from tests.e2e.support.talker import Orders
 from tests.e2e.test_kill_loop import LOCAL, Talker, drain, talking, things
 from tests.e2e.waiting import eventually

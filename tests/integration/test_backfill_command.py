@@ -11,7 +11,7 @@ from langgraph.store.memory import InMemoryStore
 
 from graphs.cli import importing
 from memory.namespaces import Owner
-from memory.worker.updater import MemoryUpdater
+from memory.updates.updater import MemoryUpdater
 from tests.command_line import AsAda, Typed
 from tests.exports import FIGS, chatgpt, claude, jsonl, zipped
 from tests.fakes import RecordingModel, learns

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
-from memory.outbox.receipts import UpdateReceipt, receipt_put
+from memory.updates.receipts import UpdateReceipt, receipt_put
 from tests.command_line import AsAda, Typed, now
 from tests.memory_app import ADA, MemoryApp, pending
 
@@ -101,7 +101,7 @@ def test_what_memory_reports_is_told(server: Server) -> None:
             "memory.summarized", v=1, messages=8, tokens_before=900, tokens_after=300, summary_tokens=40, ready=True
         ),
         token("Yes."),
-        custom("memory.queued", v=1, entry="e", due="2026-01-01T10:00:00+00:00", thread_id=None),
+        custom("memory.queued", v=1, entry="e", due="2026-01-01T10:00:00+00:00"),
     ]
     done = server.typed.run("chat", "Hello.")
     assert done.stdout == "Yes.\n"

@@ -20,7 +20,7 @@ from memory.config import MemoryConfig
 from memory.effects import arun
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.outbox.outbox import read_entries
+from memory.updates.outbox import read_entries
 from tests.fakes import RecordingModel, learns
 from tests.stub_model import ChatRequest, Json, Reply, StubModel
 from tests.untriggered import Untriggered

@@ -15,8 +15,8 @@ from memory.effects import arun
 from memory.facts.store import FactStore
 from memory.journal import read_journal
 from memory.namespaces import Owner
-from memory.outbox.outbox import due_owners, read_entries
 from memory.updates.lease import read_lease
+from memory.updates.outbox import due_owners, read_entries
 from tests.fakes import RecordingModel, learns
 from tests.patience import let_turns_wait
 from tests.postgres import Postgres, running_postgres

@@ -24,8 +24,8 @@ from memory.config import MemoryConfig
 from memory.effects import arun
 from memory.facts.store import FactStore
 from memory.namespaces import PROBE, Owner
-from memory.outbox.outbox import read_entries
 from memory.turn import TurnEpochs
+from memory.updates.outbox import read_entries
 from tests.fakes import RecordingModel, learns
 from tests.patience import let_turns_wait
 from tests.untriggered import Untriggered

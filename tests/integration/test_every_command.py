@@ -13,7 +13,7 @@ from graphs.cli import facts, pending
 from graphs.cli.main import main
 from memory.config import Category
 from memory.facts.fact import Status
-from memory.outbox.state import EntryState
+from memory.updates.state import EntryState
 from tests.archive_lines import lines_of
 from tests.command_line import AsAda, Failing, Typed
 from tests.exports import FIGS, jsonl

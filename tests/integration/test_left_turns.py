@@ -21,7 +21,7 @@ from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.effects import arun
 from memory.namespaces import Owner, user_segment
-from memory.outbox.outbox import read_entries
+from memory.updates.outbox import read_entries
 from tests.fakes import RecordingModel
 from tests.untriggered import Untriggered
 

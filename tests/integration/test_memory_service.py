@@ -18,8 +18,8 @@ from memory.config import MemoryConfig
 from memory.effects import arun
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.outbox.outbox import due_owners, read_entries, retry_dead, write
 from memory.turn import Closing
+from memory.updates.outbox import due_owners, read_entries, retry_dead, write
 from tests.fakes import Clock, RecordingModel, learns
 from tests.memory_bench import ADA
 from tests.postgres import open_async

@@ -30,8 +30,8 @@ from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
-from memory.outbox.receipts import read_receipts
 from memory.recall.vectors import read_vectors
+from memory.updates.receipts import read_receipts
 from tests.fakes import RecordingModel, WordEmbeddings
 
 ADA = Owner.of("ada")

@@ -12,8 +12,8 @@ from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
-from memory.outbox.receipts import UpdateReceipt, receipt_put
 from memory.recall.past import read_past
+from memory.updates.receipts import UpdateReceipt, receipt_put
 from tests.fact_sets import propose
 from tests.page_client import Page, field
 

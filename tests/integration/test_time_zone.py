@@ -16,9 +16,9 @@ from memory.extraction.extraction import extract_facts
 from memory.journal.journal import read_journal
 from memory.message import StoredMessage
 from memory.namespaces import Owner
-from memory.queue.schedule import ConversationContext
 from memory.turn import Closing, close_turn
-from memory.worker.updater import MemoryUpdater
+from memory.updates.schedule import ConversationContext
+from memory.updates.updater import MemoryUpdater
 from tests.fakes import RecordingModel
 from tests.forgetting import erase_user
 from tests.memory_app import MemoryApp

@@ -22,14 +22,8 @@ MAY_KNOW = {
     "recall": {"recall", "facts", "journal"},
     "injection": {"injection", "facts", "screening", "recall", "journal"},
     "journal": {"journal", "screening"},
-    "outbox": {"outbox", "facts"},
-    "queue": {"queue"},
-    "updates": {"updates"},
-    "worker": {
-        "worker",
+    "updates": {
         "updates",
-        "queue",
-        "outbox",
         "extraction",
         "facts",
         "injection",
@@ -38,16 +32,16 @@ MAY_KNOW = {
         "erase",
         "budget",
     },
-    "erase": {"erase", "facts", "journal", "outbox", "worker", "context"},
-    "turn": {"turn", "facts", "outbox", "injection", "journal"},
-    "tool_calls": {"turn", "facts", "extraction", "outbox", "injection", "screening", "erase"},
+    "erase": {"erase", "facts", "journal", "updates", "context"},
+    "turn": {"turn", "facts", "updates", "injection", "journal"},
+    "tool_calls": {"turn", "facts", "extraction", "updates", "injection", "screening", "erase"},
     "tool_lookups": {"tool_calls", "facts", "journal", "recall", "injection", "screening"},
-    "unwritten": {"unwritten", "turn", "outbox"},
+    "unwritten": {"unwritten", "turn", "updates"},
     "breaker": {"breaker"},
-    "backfill": {"backfill", "facts", "journal", "outbox", "turn", "archive", "erase"},
+    "backfill": {"backfill", "facts", "journal", "updates", "turn", "archive", "erase"},
     "budget": {"budget"},
-    "retention": {"retention", "facts", "outbox"},
-    "archive": {"archive", "facts", "screening", "journal", "outbox"},
+    "retention": {"retention", "facts", "updates"},
+    "archive": {"archive", "facts", "screening", "journal", "updates"},
 }
 
 
@@ -101,10 +95,10 @@ def test_rooms_of_memory_know_only_their_neighbours(name: str, path: Path) -> No
 
 
 def test_updater_and_update_queue_never_import_each_other() -> None:
-    memory = HOUSE / "memory"
-    assert not any("updater" in name for name in imports(memory / "queue" / "update_queue.py"))
-    for path in (memory / "worker").glob("*.py"):
-        assert not any("update_queue" in name for name in imports(path))
+    updates = HOUSE / "memory" / "updates"
+    assert not any("updater" in name for name in imports(updates / "queue.py"))
+    for name in ("update.py", "updater.py", "rollup.py"):
+        assert not any(each.startswith("memory.updates.queue") for each in imports(updates / name))
 
 
 def test_graphs_never_imports_tests_or_the_public_door() -> None:

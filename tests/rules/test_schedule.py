@@ -7,7 +7,7 @@ from langgraph.store.memory import InMemoryStore
 
 from memory.config import MemoryConfig
 from memory.namespaces import Owner
-from memory.queue.schedule import (
+from memory.updates.schedule import (
     ConversationContext,
     Pending,
     UpdateKey,

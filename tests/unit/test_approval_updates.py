@@ -9,7 +9,7 @@ from graphs.events import MemoryUpdated
 from memory.control import change_control
 from memory.effects import run
 from memory.facts.store import FactStore
-from memory.outbox.receipts import UpdateReceipt, read_receipts
+from memory.updates.receipts import UpdateReceipt, read_receipts
 from tests.fakes import RecordingModel
 from tests.memory_bench import ADA, CONFIG, MemoryBench
 

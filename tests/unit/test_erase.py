@@ -2,7 +2,7 @@ import pytest
 
 from memory.effects import run
 from memory.erase import erase_thread
-from memory.outbox.outbox import write
+from memory.updates.outbox import write
 from tests.memory_bench import MemoryBench
 
 

@@ -8,8 +8,8 @@ from memory.config import MemoryConfig
 from memory.effects import run
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.outbox.receipts import read_receipts
 from memory.retention import Cleaned, clean, owners_to_clean
+from memory.updates.receipts import read_receipts
 from tests.fakes import Clock
 from tests.memory_bench import MemoryBench
 

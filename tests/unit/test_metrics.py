@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from graphs.metrics import COUNTERS, Metrics
 from memory.context.summarizer import Cut
-from memory.outbox.receipts import UpdateReceipt
+from memory.updates.receipts import UpdateReceipt
 
 RECEIPT = UpdateReceipt(
     time="2026-01-01T00:00:00+00:00",

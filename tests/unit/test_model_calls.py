@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from memory.effects import in_daemon_thread
-from memory.worker.effects import ModelCalls
+from memory.updates.effects import ModelCalls
 
 PATIENCE = 60.0
 whose: ContextVar[str] = ContextVar("whose", default="nobody's")

@@ -14,7 +14,7 @@ from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append, read_journal
 from memory.message import StoredMessage, iso_time
-from memory.worker.rollup import CHUNK_CHARS, REPLY_CHARS, Fold, RollupProgress, chunks, fold, plan_rollup
+from memory.updates.rollup import CHUNK_CHARS, REPLY_CHARS, Fold, RollupProgress, chunks, fold, plan_rollup
 from tests.fakes import RecordingModel, accounts, learns
 from tests.memory_bench import ADA, MemoryBench
 

@@ -2,8 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.message import StoredMessage
-from memory.outbox.transcript import unseen
 from memory.text import flush_hash
+from memory.updates.transcript import unseen
 
 NOW = "2026-11-22T10:00:00+00:00"
 

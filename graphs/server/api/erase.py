@@ -18,7 +18,7 @@ from memory.effects import tolerated
 from memory.erase import aerase_thread, threads_feeding, threads_telling
 from memory.facts.chain import read_fact_history
 from memory.facts.words import Wording
-from memory.outbox.outbox import read_owners
+from memory.updates.outbox import read_owners
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from graphs.turn.state import WithoutMemory
 from memory.budget import DailyBudget, read_spent
 from memory.control import change_control, checked_time_zone, read_control
 from memory.facts.fact import timestamp
-from memory.outbox.outbox import read_entries
+from memory.updates.outbox import read_entries
 
 logger = logging.getLogger(__name__)
 

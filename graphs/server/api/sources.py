@@ -17,7 +17,7 @@ from memory.backfill.taking_in import LearningPaused, SourceGone, TakenIn, take_
 from memory.control import read_epoch
 from memory.message import Role
 from memory.namespaces import unit_of
-from memory.outbox.outbox import read_entries
+from memory.updates.outbox import read_entries
 
 logger = logging.getLogger(__name__)
 

@@ -13,11 +13,11 @@ from graphs.server.api.routing import NO_CONTENT, AgentCall, AgentQuery, Call, E
 from memory.control import read_epoch
 from memory.effects import side_by_side
 from memory.facts.fact import timestamp
-from memory.outbox.entry import Entry, EntryKind
-from memory.outbox.outbox import discard_dead, read_entries, retry_dead
-from memory.outbox.receipts import read_receipts
-from memory.outbox.state import EntryState
+from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import read_lease
+from memory.updates.outbox import discard_dead, read_entries, retry_dead
+from memory.updates.receipts import read_receipts
+from memory.updates.state import EntryState
 
 router = MemoryRouter()
 

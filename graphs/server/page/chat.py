@@ -7,7 +7,7 @@ from graphs.server.api.profile import get_profile
 from graphs.server.page.pages import PageRequest, PageRoutes
 from graphs.server.page.parts import SECTIONS, facts_named
 from memory.journal.journal import read_entries
-from memory.outbox.receipts import read_receipts
+from memory.updates.receipts import read_receipts
 
 pages = PageRoutes()
 

@@ -18,7 +18,7 @@ from memory.archive.importing import Importer
 from memory.control import read_control
 from memory.facts.fact import Fact
 from memory.facts.profile import MAX_SECTION_CHARS
-from memory.outbox.receipts import UpdateReceipt, read_receipts
+from memory.updates.receipts import UpdateReceipt, read_receipts
 
 pages = PageRoutes()
 

@@ -34,7 +34,7 @@ from memory.config import MemoryConfig
 from memory.door import Batching
 from memory.effects import arun
 from memory.namespaces import Owner
-from memory.outbox.outbox import read_entries
+from memory.updates.outbox import read_entries
 from tests.fakes import RecordingModel, learns
 
 TURNS_A_THREAD = 8

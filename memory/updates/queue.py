@@ -4,7 +4,7 @@ The queue is a trigger, not the record: it holds contexts in memory only, and th
 writes a turn down in the outbox before it adds a context, so that nothing is lost with it; in a program of one's own, a
 context is written down when `MemoryUpdater.process` gets it, and until then the queue alone has it. One conversation's
 quiet period never waits for another's, updates of one user run one after the other and those of different users side by
-side. It spaces their starts itself, as the function it was given may be anybody's; `memory.worker.effects.UpdateGate`
+side. It spaces their starts itself, as the function it was given may be anybody's; `memory.updates.effects.UpdateGate`
 spaces what one drain makes of several conversations, and what sweeps do beside the queue.
 """
 
@@ -17,7 +17,7 @@ from functools import partial
 
 from memory.config import MemoryConfig
 from memory.effects import tolerated
-from memory.queue.schedule import ConversationContext, Pending, UpdateKey, enqueue, failed, plan, put_back
+from memory.updates.schedule import ConversationContext, Pending, UpdateKey, enqueue, failed, plan, put_back
 
 __all__ = ["ConversationContext", "MemoryUpdateQueue", "Process", "StartThread", "start_daemon_thread"]
 

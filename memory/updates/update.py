@@ -25,15 +25,15 @@ from memory.journal.entry import JournalEntry, day_of, entries_of
 from memory.journal.journal import HeldJournal, read_held, redact, writes_of
 from memory.message import StoredMessage, with_replies
 from memory.namespaces import Owner
-from memory.outbox import outbox
-from memory.outbox.entry import Entry
-from memory.outbox.receipts import UpdateReceipt, read_seen, receipt_put, seen_put, trim_receipts
-from memory.outbox.transcript import exchanges
-from memory.queue.schedule import asked_to_wait, is_retryable, may_blame_text, retry_delay, says_not_now
 from memory.text import digest
+from memory.updates import outbox
+from memory.updates.effects import AwaitStart, ModelCall, Terms, WorkerEffects
+from memory.updates.entry import Entry
 from memory.updates.lease import Lease, read_lease
-from memory.worker.effects import AwaitStart, ModelCall, Terms, WorkerEffects
-from memory.worker.reading import Reading, portions, read_together, remembered, together
+from memory.updates.reading import Reading, portions, read_together, remembered, together
+from memory.updates.receipts import UpdateReceipt, read_seen, receipt_put, seen_put, trim_receipts
+from memory.updates.schedule import asked_to_wait, is_retryable, may_blame_text, retry_delay, says_not_now
+from memory.updates.transcript import exchanges
 
 logger = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 from memory.message import StoredMessage
 from memory.namespaces import Owner
-from memory.outbox.state import EntryState
 from memory.text import digest
+from memory.updates.state import EntryState
 
 # A provider that wants to be left alone for more seconds than this said so under a clock that was ahead.
 _LONGEST = 86_400.0

@@ -17,10 +17,10 @@ from memory.door import transaction
 from memory.effects import PAGE, StoreEffects, delete, put, read, read_many, scan, side_by_side
 from memory.forms import plain, read_as
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_namespace
-from memory.outbox.entry import Entry
-from memory.outbox.late import Late
-from memory.outbox.transcript import ThreadView, without_edits
 from memory.threads import erased_between, read_thread_erase
+from memory.updates.entry import Entry
+from memory.updates.late import Late
+from memory.updates.transcript import ThreadView, without_edits
 
 logger = logging.getLogger(__name__)
 

@@ -17,15 +17,15 @@ from memory.door import Write
 from memory.effects import aperform, awithin, awrite, perform, tolerated, within, write
 from memory.message import iso_time, messages_of
 from memory.namespaces import Owner
-from memory.outbox import outbox
-from memory.outbox.entry import Entry, EntryKind
-from memory.outbox.transcript import ThreadView
-from memory.queue.schedule import ConversationContext, Message
 from memory.tracing import SpanName, span
+from memory.updates import outbox
+from memory.updates.effects import AwaitStart, ModelCall, ModelCalls, Terms, UpdateGate, WorkerEffects
+from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import Worker
-from memory.worker.effects import AwaitStart, ModelCall, ModelCalls, Terms, UpdateGate, WorkerEffects
-from memory.worker.rollup import roll_up
-from memory.worker.update import Drained, drain
+from memory.updates.rollup import roll_up
+from memory.updates.schedule import ConversationContext, Message
+from memory.updates.transcript import ThreadView
+from memory.updates.update import Drained, drain
 
 logger = logging.getLogger(__name__)
 

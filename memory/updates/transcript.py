@@ -8,8 +8,8 @@ from itertools import pairwise
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.message import StoredMessage, stored_id, to_stored
-from memory.outbox.entry import Entry
 from memory.text import flush_hash
+from memory.updates.entry import Entry
 
 SCHEDULED = "[SCHEDULED]"
 """How a user message begins that a scheduler sent, not a person."""

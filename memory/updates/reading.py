@@ -7,9 +7,9 @@ from operator import attrgetter
 from memory.config import MemoryConfig
 from memory.extraction.dialogue import in_pieces, read_chars
 from memory.message import StoredMessage
-from memory.outbox.entry import Entry
-from memory.outbox.transcript import exchanges, is_scheduled, merge, strip_scheduled, unseen
 from memory.text import flush_hash
+from memory.updates.entry import Entry
+from memory.updates.transcript import exchanges, is_scheduled, merge, strip_scheduled, unseen
 
 # One model call reads so many messages, and this many characters for each of them, so that neither a backlog nor a long
 # message makes a prompt that the model does not take, or an answer with more facts than are believed at once.

@@ -31,8 +31,8 @@ from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.screening.door import without_suspects
 from memory.text import one_line
+from memory.updates.effects import AwaitStart, ModelCall, Terms, WorkerEffects
 from memory.updates.lease import give_back, take
-from memory.worker.effects import AwaitStart, ModelCall, Terms, WorkerEffects
 
 logger = logging.getLogger(__name__)
 

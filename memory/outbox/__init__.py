@@ -1,1 +1,0 @@
-"""Pending updates: written down before a turn ends, so that nothing is lost."""

@@ -1,1 +1,0 @@
-"""When pending updates are read: after a quiet time, at the latest after the maximum wait."""

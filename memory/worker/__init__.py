@@ -1,1 +1,0 @@
-"""What carries a finished turn into facts and journal, and loses nothing."""
