@@ -104,9 +104,7 @@ class MemoryService:
         self._worker = Worker()
         self._stores: WeakSet[BaseStore] = WeakSet()
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
-        self._swept: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
-        self._cleaned: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
-        self._rolled: WeakKeyDictionary[BaseStore, float] = WeakKeyDictionary()
+        self._done: WeakKeyDictionary[BaseStore, dict[str, float]] = WeakKeyDictionary()
         self._waiting: dict[tuple[str, str, Owner], BaseStore] = {}
         self._queue = MemoryUpdateQueue(self._process, memory_config=self._config)
 
@@ -202,23 +200,21 @@ class MemoryService:
 
     def _owners_of_journals(self, store: BaseStore) -> StoreEffects[list[Owner]]:
         """Read who has a journal, at most once an hour: days end at every hour somewhere."""
-        now = self.clock()
-        if _is_recent(self._rolled.get(store), now, _HOUR):
+        if self._is_recent(store, "rolled up", _HOUR):
             return []
         owners = yield from outbox.owners_with("journal")
-        self._rolled[store] = now
+        self._note(store, "rolled up")
         return owners
 
     async def aclean(self, store: BaseStore) -> None:
         """Once a day, move facts that are over into history, and delete what is kept no longer, of all users."""
-        now = self.clock()
-        if _is_recent(self._cleaned.get(store), now, _DAY):
+        if self._is_recent(store, "cleaned", _DAY):
             return
         owners = await arun(store, owners_to_clean())
-        self._cleaned[store] = now
+        self._note(store, "cleaned")
         for owner in owners:
             with tolerated(logger, "what is kept no longer stays for %s", owner.due_key):  # until tomorrow
-                await arun(store, clean(owner, self._config, now))
+                await arun(store, clean(owner, self._config, self.clock()))
 
     async def awrite_left(self, store: BaseStore) -> None:
         """Write down what turns of this process left while their store did not answer."""
@@ -245,16 +241,23 @@ class MemoryService:
         return swept
 
     def _owners(self, store: BaseStore) -> StoreEffects[list[Owner]]:
-        now = self.clock()
-        if _is_recent(self._swept.get(store), now, _DAY):
-            return (yield from outbox.due_owners(now))
+        if self._is_recent(store, "swept", _DAY):
+            return (yield from outbox.due_owners(self.clock()))
         owners = yield from outbox.owners_with("outbox")
-        self._swept[store] = now
+        self._note(store, "swept")
         return owners
+
+    def _is_recent(self, store: BaseStore, work: str, period: float) -> bool:
+        """Say whether less than a period has passed; where the clock was set back since, nobody knows: it has not."""
+        last = self._done.get(store, {}).get(work)
+        return last is not None and 0 <= self.clock() - last < period
+
+    def _note(self, store: BaseStore, work: str) -> None:
+        self._done.setdefault(store, {})[work] = self.clock()
 
     def _start(self, store: BaseStore) -> None:
         """Look, once for each store, for what an earlier process left behind."""
-        if store not in self._swept:
+        if "swept" not in self._done.get(store, ()):
 
             def take_over() -> None:
                 with tolerated(logger, "could not look for pending updates"):  # they wait for the next sweep
@@ -264,7 +267,7 @@ class MemoryService:
             with tolerated(logger, "could not look for pending updates"):  # the next turn tries again
                 # A thread, as the turn that is under way waits for neither the store nor what is found there.
                 threading.Thread(target=take_over, name="palimpsest-start", daemon=True).start()
-                self._swept[store] = self.clock()
+                self._note(store, "swept")
 
     def _left_behind(self) -> StoreEffects[list[tuple[Owner, str]]]:
         """Read whose updates, of which threads, were written down before this process began."""
@@ -331,8 +334,3 @@ class MemoryService:
             counted=self.metrics.call,
             purse=self.purse,
         )
-
-
-def _is_recent(last: float | None, now: float, period: float) -> bool:
-    """Say whether less than a period has passed; where the clock was set back since, nobody knows, so it has not."""
-    return last is not None and 0 <= now - last < period

@@ -876,7 +876,7 @@ MUTANTS = (
     Mutant(
         "a process that runs on takes nothing that another left",
         "graphs/service.py",
-        "return (yield from outbox.due_owners(now))",
+        "return (yield from outbox.due_owners(self.clock()))",
         "return []",
         (PROCESSES,),
     ),

@@ -232,7 +232,8 @@ def test_a_hung_model_delays_no_exit_and_loses_nothing(tmp_path: Path, number: s
 
 
 def test_a_hanging_store_call_of_an_update_delays_no_exit_and_loses_nothing(tmp_path: Path) -> None:
-    with talking(tmp_path, turns=2, stays=3600.0, store_hangs=True, grace=1.0) as talker:
+    # One turn: the write that hangs would keep the next one's waiting, on a machine that is slow enough.
+    with talking(tmp_path, turns=1, stays=3600.0, store_hangs=True, grace=1.0) as talker:
         talker.wait_for("talked")
         talker.wait_for("hangs")
         began = time.monotonic()
@@ -240,4 +241,4 @@ def test_a_hanging_store_call_of_an_update_delays_no_exit_and_loses_nothing(tmp_
         assert time.monotonic() - began < 1 + SLACK_SECONDS
         assert talker.lines[-1] == "stopped"
     drain(tmp_path)
-    assert sorted(facts(tmp_path)) == things([0, 1])
+    assert sorted(facts(tmp_path)) == things([0])

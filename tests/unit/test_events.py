@@ -39,4 +39,4 @@ def test_S5_a_payload_is_plain_json_and_comes_back() -> None:
 
 def test_S5_an_unknown_field_is_refused_by_name() -> None:
     with pytest.raises(ValidationError, match="text"):
-        MemoryQueued.model_validate({"entry": "e", "due": "now", "thread_id": None, "text": "secret"})
+        MemoryQueued.model_validate({"entry": "e", "due": "now", "text": "secret"})
