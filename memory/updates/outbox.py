@@ -79,14 +79,15 @@ def record(
     if late or not note:
         writes.append(put(notes, owner.due_key, late.noted(note) if late else {}))
     # What is written down already keeps its attempts.
-    earlier = next((one for one in pending if one.contents == entry.contents), None)
-    yield [*writes, *([] if earlier else [entry_put(entry)])]
-    entry = earlier or entry
+    others = {(one.kind, *map(_ID, one.messages)): one for one in pending if one.thread_id == entry.thread_id}
+    earlier = others.pop((entry.kind, *map(_ID, entry.messages)), None)
+    if earlier and earlier.contents == entry.contents:
+        entry = earlier
+    else:
+        writes.append(entry_put(entry))
+    yield [*writes]
     if view is not None:
-        place = (entry.kind, *map(_ID, entry.messages))
-        mine = [one for one in pending if one.thread_id == entry.thread_id]
-        others = [one for one in mine if (one.kind, *map(_ID, one.messages)) != place]
-        changed = without_edits(oldest_first([*others, entry]), view, draft.created)
+        changed = without_edits(oldest_first([*others.values(), entry]) if others else [entry], view, draft.created)
         yield from write(changed)
         if changed:
             logger.info("thread %s: %d pending updates hold what it does not", entry.thread_id, len(changed))

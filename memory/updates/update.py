@@ -308,7 +308,10 @@ def _update(batch: Sequence[Entry], work: _Work, terms: Terms) -> WorkerEffects[
         extraction = replace(extraction, harmless=harmless)
         later = frozenset(message.id for part in cut[number:] for message in part)
         erased = read.control.erased
-        work.receipts.append((yield from _apply(owner, batch, portion, later, extraction, erased, work, terms)))
+        receipt, left = yield from _apply(owner, batch, portion, later, extraction, erased, work, terms)
+        work.receipts.append(receipt)
+        if left is not None:  # only now: what failed to commit has ended nothing
+            work.left, work.is_over = left, True
 
 
 def _extraction(
@@ -350,7 +353,7 @@ def _apply(
     erased: int,
     work: _Work,
     terms: Terms,
-) -> StoreEffects[UpdateReceipt]:
+) -> StoreEffects[tuple[UpdateReceipt, list[Entry] | None]]:
     """Write what a portion taught, its lines and its receipt, and delete the entries; the last gives the user back.
 
     Args:
@@ -406,8 +409,7 @@ def _apply(
         yield from outbox.remove(claimed)
     if is_last:
         left = [entry for entry in there if entry not in claimed]
-        work.left, work.is_over = _pending(left), True
         yield [Lease().write(owner), outbox.due_marker(owner, left)]
-    else:
-        yield [terms.lease(work.next_keys() if is_done else (entry.key for entry in claimed)).write(owner)]
-    return receipt
+        return receipt, _pending(left)
+    yield [terms.lease(work.next_keys() if is_done else (entry.key for entry in claimed)).write(owner)]
+    return receipt, None
