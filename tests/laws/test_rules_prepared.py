@@ -63,7 +63,8 @@ class Chat(Talk):
 
     def finish(self, but: Any = ()) -> None:
         self.may_end.set()
-        for thread in [each for each in threading.enumerate() if each.daemon and each not in but]:
+        # One that is about to start is an update's, and cannot be waited for yet.
+        for thread in [each for each in threading.enumerate() if each.daemon and each.ident and each not in but]:
             if thread.name.startswith("palimpsest-") and thread.name not in STAY:
                 thread.join(MOST_WAITED)
 
