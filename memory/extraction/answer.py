@@ -22,10 +22,12 @@ from memory.provider_reason import reason_logged, status_of
 
 logger = logging.getLogger(__name__)
 
-# Twice what fits into the schema where each fact and section is as long as may be; of more only that is read.
+# Twice what fits into the schema where each fact and section is as long as may be; of more only that is read,
+# unless it is JSON as a whole.
 MAX_ANSWER_CHARS: Final = 120_000
 # No more brackets are tried: each may be read up to the end.
 MAX_OBJECTS: Final = 200
+_FEW_OBJECTS: Final = 8
 # Not as of a reply: a JSON draft in a thought is no answer, wherever in a sentence the thought stands. Chat templates
 # may swallow the opening tag. In a text of JSON no line ends with a tag, and behind one its text ends before a bracket.
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>(?=[^\"\[{`]{0,500}[\[{`]|[^\S\n]*\n)", re.DOTALL | re.IGNORECASE)
@@ -54,8 +56,14 @@ def parse_answer(raw: str) -> Answer:
     Raises:
         ExtractionError: If there is no JSON in what is read of it that could hold facts.
     """
-    text = _THINKING.sub("", _THOUGHT.sub("", raw))[:MAX_ANSWER_CHARS]
-    answers = [(answer, end) for value, end in _values(text, _OPENING) if (answer := _answer_in(value, text))]
+    said = _THINKING.sub("", _THOUGHT.sub("", raw))
+    text = said[:MAX_ANSWER_CHARS]
+    # Of a long answer a few values of the whole are looked at, then those of its beginning.
+    looked = [*_values(said, _OPENING, tries=_FEW_OBJECTS)] if text != said else []
+    for values in (looked, _values(text, _OPENING)):
+        answers = [(answer, end) for value, end in values if (answer := _answer_in(value, text))]
+        if answers:
+            break
     answer, end = answers[-1] if answers else (None, 0)
     opening = _FACT_LIST.search(text, end)
     if answer is not None and opening is None:
@@ -64,7 +72,7 @@ def parse_answer(raw: str) -> Answer:
     parts = _OBJECT if _CONTENT in text else _SENTENCE
     whole = tuple(value for value, _ in _values(text, parts, begin) if _is_fact(value))
     if whole:  # of one it is known that it is no whole one
-        return Answer(facts=whole, unread=max(0, text.count(_CONTENT, begin) - len(whole) - 1))
+        return Answer(facts=whole, unread=max(0, said.count(_CONTENT, begin) - len(whole) - 1))
     if answer is None:
         raise ExtractionError(raw)
     return answer
@@ -85,9 +93,9 @@ def _is_fact(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, Mapping) and "content" in value)
 
 
-def _values(text: str, opening: re.Pattern[str], at: int = 0) -> Iterator[tuple[Any, int]]:
+def _values(text: str, opening: re.Pattern[str], at: int = 0, tries: int = MAX_OBJECTS) -> Iterator[tuple[Any, int]]:
     """Yield the JSON values that begin with such a bracket, the outermost first, and their ends; bounded work."""
-    for _ in range(MAX_OBJECTS):
+    for _ in range(tries):
         found = opening.search(text, at)
         if found is None:
             return
