@@ -266,7 +266,7 @@ def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[i
     yield from outbox.remove(cancelled)
     epoch = yield from read_epoch(owner)
     # While the facts are there, which say what echoes of the thread are found by.
-    history = yield from read_fact_history(owner, epoch)
+    history = yield from read_fact_history(owner)
     said = history.first_said_in(thread_id)
     yield from note_erasure(owner, history, timestamp(now))
     if said.ids:

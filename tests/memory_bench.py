@@ -134,7 +134,7 @@ class MemoryBench:
             self.drain(owner)
 
     def facts(self, owner: Owner = ADA) -> list[str]:
-        return sorted(fact.content for fact in FactStore.of_owner(self.store, owner).list())
+        return sorted(fact.content for fact in FactStore(self.store, owner).list())
 
     def journal(self, owner: Owner = ADA) -> list[JournalEntry]:
         return run(self.store, read_journal(owner, self.epoch(owner)))

@@ -189,7 +189,7 @@ class Palimpsest:
         self._summary = answer.text
 
     async def known(self) -> int:
-        return len(await FactStore.of_owner(self.store, self._owner).alist())
+        return len(await FactStore(self.store, self._owner).alist())
 
     async def close(self) -> None:
         await asyncio.to_thread(self._service.close, 0.0)

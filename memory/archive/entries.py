@@ -170,7 +170,7 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
         seconds: Now, in seconds since 1970.
     """
     epoch = await arun(store, read_epoch(owner))
-    facts = FactStore.of_owner(store, owner)
+    facts = FactStore(store, owner)
     for line in fact_lines(owner, await facts.alist(None), seconds):
         yield line
     yield _line("profile", texts_of(await arun(store, read_profile(owner, epoch))))

@@ -4,7 +4,7 @@ import json
 import logging
 from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
@@ -105,11 +105,13 @@ class Importer:
         self.has_written = False
         self.waiting_threads: set[str] = set()
         self._facts = FactEffects(owner, config, lambda: seconds)
-        # The store keys of the new facts, as long as they are there, and the numbers of their lines; by their ids.
-        self._fresh: dict[str, str] = {}
-        self._places: dict[str, int] = {}
+        # The numbers of the lines of the new facts, as long as they are there, and their store keys; by their ids.
+        self._lines: dict[str, int] = {}
+        self._keys: dict[str, str] = {}
         self._held: set[str] = set()
-        self._done = Imported()
+        self._rejected: list[Rejected] = []
+        self._known = self._more_rejected = self._journal = self._updates = 0
+        self._sections: tuple[str, ...] = ()
 
     def take(self, line: bytes) -> None:
         """Take the next line; `ValueError` if the first one is not the header of an export."""
@@ -146,9 +148,17 @@ class Importer:
         yield from self.write()
         if self._is_erased:
             return Imported()
-        created = sorted(self._fresh, key=self._places.__getitem__)
-        waits = tuple(each for each in created if each in self._held)
-        done = replace(self._done, created=tuple(created), quarantined=waits)
+        created = sorted(self._lines, key=self._lines.__getitem__)
+        done = Imported(
+            created=tuple(created),
+            known=self._known,
+            rejected=tuple(self._rejected),
+            more_rejected=self._more_rejected,
+            quarantined=tuple(each for each in created if each in self._held),
+            sections=self._sections,
+            journal=self._journal,
+            updates=self._updates,
+        )
         counts = (len(done.created), done.known, len(done.rejected) + done.more_rejected)
         logger.info("took in an export: created %d, known %d, refused %d", *counts)
         return done
@@ -170,7 +180,7 @@ class Importer:
                 fit = {name: text for name, text in texts.items() if name not in there and text.strip()}
                 sections = [Section(name=name, text=text) for name, text in fit.items() if screened(text) is None]
                 yield from write_profile(self.owner, sections, epoch=epoch, now=self._now)
-                self._done = replace(self._done, sections=tuple(each.name for each in sections))
+                self._sections = tuple(each.name for each in sections)
         entry_of = partial(read_entry, epoch=epoch)
         entries = [entry for line in waiting if line.part == "journal" and (entry := self._read(line, entry_of))]
         yield from append(self.owner, entries)
@@ -179,45 +189,37 @@ class Importer:
         for draft in drafts:  # one that is there already stays as it is, with its progress
             yield from record(draft)
             self.waiting_threads.add(draft.thread_id)
-        done = self._done
-        self._done = replace(done, journal=done.journal + len(entries), updates=done.updates + len(drafts))
+        self._journal += len(entries)
+        self._updates += len(drafts)
 
     def _write_facts(self, lines: Sequence[_Line]) -> StoreEffects[None]:
         if not lines:
             return
-        given = [(line.number, read_fact(line.entry, epoch=self._epoch, now=self._now)) for line in lines]
-        waiting = [fact.content for _, fact in given if isinstance(fact, Fact) and fact.status == "waiting"]
+        given = {line.number: read_fact(line.entry, epoch=self._epoch, now=self._now) for line in lines}
+        facts = {at: fact for at, fact in given.items() if isinstance(fact, Fact)}
         # Who said no, or changed it, is not asked once more.
+        waiting = [fact.content for fact in facts.values() if fact.status == "waiting"]
         answered = yield from unwanted(self.owner, self._epoch, waiting)
-        drafts = [
-            (at, fact)
-            for at, fact in given
-            if isinstance(fact, Fact) and not (fact.status == "waiting" and fact.content in answered)
-        ]
-        inserted = yield from self._facts.insert(
-            self._epoch, [fact for _, fact in drafts], frozenset(self._fresh.values())
-        )
-        became = dict(zip((at for at, _ in drafts), inserted.done, strict=True))
-        for at, fact in given:
-            done = became.get(at, "duplicate" if isinstance(fact, Fact) else fact)
-            if isinstance(done, Fact):
-                self._places[done.id], self._fresh[done.id] = at, ""
-                self._held |= {done.id} if done.status in HELD else set()
-            elif done == "duplicate":
-                self._done = replace(self._done, known=self._done.known + 1)
+        drafts = {at: each for at, each in facts.items() if each.status != "waiting" or each.content not in answered}
+        done, keys = yield from self._facts.insert([*drafts.values()], frozenset(self._keys.values()))
+        became: dict[int, Fact | Reason] = {**given, **dict.fromkeys(facts, "duplicate")}
+        for at, each in (became | dict(zip(drafts, done, strict=True))).items():
+            if isinstance(each, Fact):
+                self._lines[each.id] = at
+                self._held |= {each.id} if each.status in HELD else set()
+            elif each == "duplicate":
+                self._known += 1
             else:
-                self._reject(at, done)
-        for lost in [each for each in self._fresh if each not in inserted.keys]:  # stronger ones have their place
-            self._reject(self._places.pop(lost), "full")
-            del self._fresh[lost]
-        self._fresh = {each: inserted.keys[each] for each in self._fresh}
+                self._reject(at, each)
+        for lost in [each for each in self._lines if each not in keys]:  # stronger ones have their place
+            self._reject(self._lines.pop(lost), "full")
+        self._keys = {each: keys[each] for each in self._lines}
 
     def _reject(self, line: int, reason: Reason) -> None:
-        done = self._done
-        if len(done.rejected) < _TOLD:
-            self._done = replace(done, rejected=(*done.rejected, Rejected(line, reason)))
+        if len(self._rejected) < _TOLD:
+            self._rejected.append(Rejected(line, reason))
         else:
-            self._done = replace(done, more_rejected=done.more_rejected + 1)
+            self._more_rejected += 1
 
     def _read(self, line: _Line, read: Callable[[Json], T]) -> T | None:
         """Return what an entry is; `None`, and a note of its line, if it is none."""

@@ -69,11 +69,11 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     cancelled = [entry for entry in entries if is_gone(entry.thread_id)]
     yield from outbox.remove(cancelled)
     epoch = yield from read_epoch(owner)
-    history = yield from read_fact_history(owner, epoch)
+    history = yield from read_fact_history(owner)
     yield from note_erasure(owner, history, timestamp(now))
     kept, replaced = _judge(history, is_gone)
     deleted = yield from forget_rows_of(owner, is_gone, epoch, kept)
-    restored = yield from _put_back(owner, epoch, replaced, now, config)
+    restored = yield from _put_back(owner, replaced, now, config)
     threads = yield from drop_source(owner, name)
     named = {*threads, *(entry.thread_id for entry in cancelled)} - {""}
     if named:
@@ -110,11 +110,11 @@ def _judge(history: FactHistory, is_gone: Callable[[str], bool]) -> tuple[dict[s
     return kept, replaced
 
 
-def _put_back(owner: Owner, epoch: str, replaced: list[Fact], now: float, config: MemoryConfig) -> StoreEffects[int]:
+def _put_back(owner: Owner, replaced: list[Fact], now: float, config: MemoryConfig) -> StoreEffects[int]:
     if not replaced:
         return 0
     edit = yield from count_edit(owner)
-    before = yield from read_fact_set(owner, epoch)
+    before = yield from read_fact_set(owner)
     after = limit(brought_back(before, replaced, now=timestamp(now), edit=edit), config, before.rows)
-    yield from save(owner, epoch, before, after)
+    yield from save(owner, before, after)
     return len(after.rows) - len(before.rows)

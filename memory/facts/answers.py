@@ -59,7 +59,7 @@ def read_waiting(owner: Owner, epoch: str, exchanges: Sequence[Exchange]) -> Sto
     if not any(each.held for each in exchanges):
         return [Waiting() for _ in exchanges]
     fact_set, history, items, confirmations = yield from side_by_side(
-        read_fact_set(owner, epoch),
+        read_fact_set(owner),
         read_history(owner, epoch),
         scan(owner.namespace("history")),
         scan(owner.namespace("confirmations")),

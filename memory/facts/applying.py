@@ -46,7 +46,7 @@ def change_facts(
     control, gone, before, profile = yield from side_by_side(
         read_control(owner),
         forgotten(owner, epoch, thread_id, extraction.changes),
-        read_fact_set(owner, epoch, [each.content for each in extraction.changes if each.content]),
+        read_fact_set(owner, [each.content for each in extraction.changes if each.content]),
         read_sections(owner, epoch),
     )
     # An erase came between the message and now: nothing that was said before it may be written.
@@ -61,7 +61,7 @@ def change_facts(
     update = FactUpdate(before, thread_id=thread_id, epoch=epoch, now=now, config=config)
     update.apply(extraction, gone)
     yield from write_profile(owner, sections, epoch=epoch, now=now, stored=profile)
-    yield from save(owner, epoch, before, update.fact_set)
+    yield from save(owner, before, update.fact_set)
     outcome = update.outcome()
     if update.let_go or outcome.waiting:
         # Also where only something new waits: who holds the journal has to leave out what it came from.

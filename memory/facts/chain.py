@@ -11,7 +11,7 @@ from typing import Self
 from memory.effects import StoreEffects, scan, side_by_side
 from memory.facts.confirmations import Confirmations
 from memory.facts.fact import Fact, FactNotFound, checked_period
-from memory.facts.rows import read_fact_set, read_history
+from memory.facts.rows import read_fact_set, revisions_of
 from memory.facts.rules import Confirmation, FactSet
 from memory.facts.words import Wording
 from memory.message import StoredMessage
@@ -109,13 +109,13 @@ class FactHistory:
         return replace(said, only_echoes=True)
 
 
-def read_fact_history(owner: Owner, epoch: str) -> StoreEffects[FactHistory]:
+def read_fact_history(owner: Owner) -> StoreEffects[FactHistory]:
     """Read an owner's facts with all that they said."""
     facts, past, again = yield from side_by_side(
-        read_fact_set(owner, epoch), read_history(owner, epoch), scan(owner.namespace("confirmations"))
+        read_fact_set(owner), scan(owner.namespace("history")), scan(owner.namespace("confirmations"))
     )
     said = {item.key: Confirmations.from_json(item.value).said for item in again}
-    return FactHistory(facts, past, said)
+    return FactHistory(facts, revisions_of(past, facts.epoch), said)
 
 
 def with_ends(facts: Iterable[Fact], every: Iterable[Fact]) -> list[Fact]:

@@ -108,12 +108,11 @@ def deletion_drops(owner: Owner, chain: Chain) -> list[Op]:
     return [delete(owner.namespace("history"), key) for key in sorted(keys)]
 
 
-def forget(owner: Owner, epoch: str, fact_id: str, *, now: str) -> StoreEffects[Chain]:
+def forget(owner: Owner, fact_id: str, *, now: str) -> StoreEffects[Chain]:
     """Delete a fact's chain for good: rows, revisions, confirmations; and record what it was made from.
 
     Args:
         owner: Whose fact.
-        epoch: The user's current epoch.
         fact_id: One of the chain.
         now: ISO 8601.
 
@@ -123,13 +122,13 @@ def forget(owner: Owner, epoch: str, fact_id: str, *, now: str) -> StoreEffects[
     Raises:
         FactNotFound: If no fact has or had the id.
     """
-    history = yield from read_fact_history(owner, epoch)
+    history = yield from read_fact_history(owner)
     chain = history.chain_with(fact_id)
     edit = yield from count_edit(owner)
     if any(fact.status not in HELD for fact in chain.revisions):  # nothing else can be undone to
         yield from note_erasure(owner, history, now)
     yield [
-        *deletion_puts(owner, chain, at=now, edit=edit, epoch=epoch),
+        *deletion_puts(owner, chain, at=now, edit=edit, epoch=history.facts.epoch),
         *(delete(owner.namespace("history"), history_key(fact.id, fact.revision)) for fact in chain.revisions),
         *(delete(owner.namespace("confirmations"), each) for each in chain.ids),
         *(delete(owner.namespace("facts"), key) for key in chain.keys),
@@ -179,7 +178,7 @@ def read_gone(
         epoch: The user's current epoch.
         conversations: Messages, oldest first, each after the thread they are from.
     """
-    history, items = yield from side_by_side(read_fact_history(owner, epoch), scan(owner.namespace("history")))
+    history, items = yield from side_by_side(read_fact_history(owner), scan(owner.namespace("history")))
     records = {item.key: record for item in items if item.key.startswith(DELETION) if (record := _record(item, epoch))}
     untold = _untold(history, records)
     if not records and not untold.ids:

@@ -13,7 +13,7 @@ from memory.door import transaction
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.applying import change_facts
 from memory.facts.chain import Chain, corrections, dormant, read_fact_history, with_ends
-from memory.facts.changes import Extraction, Outcome
+from memory.facts.changes import Extraction, Outcome, Reason
 from memory.facts.confirmations import Confirmations, read_confirmations
 from memory.facts.deletions import (
     DeletionRecord,
@@ -42,7 +42,6 @@ from memory.facts.fact import (
 )
 from memory.facts.profile import drop_sections_about
 from memory.facts.rows import (
-    read_current_fact_set,
     read_fact_set,
     read_history,
     save,
@@ -50,7 +49,6 @@ from memory.facts.rows import (
 )
 from memory.facts.rules import (
     FactSet,
-    InsertedFacts,
     create,
     find,
     insert,
@@ -73,6 +71,7 @@ from memory.text import normalize
 logger = logging.getLogger(__name__)
 
 Facts = list[Fact]
+Inserted = tuple[Sequence[Fact | Reason], dict[str, str]]
 
 
 class FactEffects:
@@ -119,16 +118,16 @@ class FactEffects:
         suspect = admitted(said, "content") is not None
         kind, sure, writer = checked_category(category), checked_confidence(confidence), checked_source(source)
         until = checked_expiry(expires_at)
-        epoch, before = yield from self._current((said,))
+        before = yield from self._current((said,))
         known = same_content(before, said)
         now = self._now()
         draft = Fact(
             id="", content=said, category=kind, confidence=sure, created_at=now, updated_at=now, source=writer,
-            pinned=pinned, epoch=epoch, status="quarantined" if suspect and known is None else "active",
+            pinned=pinned, epoch=before.epoch, status="quarantined" if suspect and known is None else "active",
             valid_to=until,
         )  # fmt: skip
         after, fact = create(before, draft, self.config, evidence=uuid.uuid4().hex)
-        yield from save(self.owner, epoch, before, after)
+        yield from save(self.owner, before, after)
         logger.info("%s %s", "skipped a duplicate of" if after.confirmations else "created", fact.id)
         return fact
 
@@ -145,23 +144,25 @@ class FactEffects:
         raise FactNotFound(fact_id)
 
     @transaction
-    def insert(self, epoch: str, drafts: Sequence[Fact], fresh: frozenset[str]) -> StoreEffects[InsertedFacts]:
+    def insert(self, drafts: Sequence[Fact], fresh: frozenset[str]) -> StoreEffects[Inserted]:
         """Add facts that were exported, beside those that are there (`memory.facts.rules.insert`).
 
-        It is a part of what a caller writes.
+        Returns:
+            For each, in their order, the fact that it became, or why it became none; and the store keys of all facts
+            that are there now, by their ids.
         """
-        before = yield from read_fact_set(self.owner, epoch, [draft.content for draft in drafts])
+        before = yield from read_fact_set(self.owner, [draft.content for draft in drafts])
         after, done = insert(before, drafts, self.config, fresh)
-        yield from save(self.owner, epoch, before, after)
+        yield from save(self.owner, before, after)
         keys = {fact.id: key for key, fact in after.rows.items()}
         there = [fact for fact in done if isinstance(fact, Fact) and fact.id in keys]
         if there:  # a person wants them: that they were deleted once no longer counts
             yield [drop for fact in there for drop in deletion_drops(self.owner, Chain.of([fact], ()))]
-        return InsertedFacts(tuple(done), keys)
+        return done, keys
 
     def get(self, fact_id: str) -> StoreEffects[Fact]:
         """Return an active or quarantined fact; `FactNotFound` (a KeyError) for an unknown id."""
-        _, fact_set = yield from self._current()
+        fact_set = yield from self._current()
         return find(fact_set, fact_id)[1]
 
     def list(self, status: Status | None = "active") -> StoreEffects[Facts]:
@@ -170,10 +171,10 @@ class FactEffects:
         Args:
             status: Which ones; `None` returns all that are no history.
         """
-        epoch, fact_set = yield from self._current()
+        fact_set = yield from self._current()
         found: Sequence[Fact] = list(fact_set.rows.values())
         if status in ("superseded", "ended", "evicted"):
-            history = yield from read_history(self.owner, epoch)
+            history = yield from read_history(self.owner, fact_set.epoch)
             ended = with_ends(history, [*history, *fact_set.rows.values()])
             found = ended if status != "evicted" else still_evicted(fact_set, history)
         strongest = strongest_first([fact for fact in found if status in (None, fact.status)])
@@ -214,8 +215,8 @@ class FactEffects:
         Raises:
             FactNotFound: If no fact has or had the id.
         """
-        epoch, fact_set = yield from self._current()
-        before = yield from read_history(self.owner, epoch)
+        fact_set = yield from self._current()
+        before = yield from read_history(self.owner, fact_set.epoch)
         found = corrections([*before, *fact_set.rows.values()], fact_id)
         if not found:
             raise FactNotFound(fact_id)
@@ -255,7 +256,7 @@ class FactEffects:
         """
         writer = None if source is None else checked_source(source)
         edit = yield from count_edit(self.owner)
-        epoch, before = yield from self._current()
+        before = yield from self._current()
         old = find(before, fact_id)[1]
         if revision not in (None, old.revision):
             raise FactChanged(old)
@@ -263,13 +264,13 @@ class FactEffects:
             before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned,
             source=writer, edit=edit, expires_at=expires_at,
         )  # fmt: skip
-        yield from save(self.owner, epoch, before, after)
+        yield from save(self.owner, before, after)
         if normalize(fact.content) != normalize(old.content):
             # What was said before an edit does not bring back what the fact said then.
-            aside = aside_put(self.owner, old, at=fact.edited_at, edit=fact.edit, epoch=epoch)
+            aside = aside_put(self.owner, old, at=fact.edited_at, edit=fact.edit, epoch=before.epoch)
             yield [aside, aside_drop(self.owner, fact)]
         if content is not None:
-            yield from drop_sections_about(self.owner, epoch, [old.content for old in after.archived])
+            yield from drop_sections_about(self.owner, before.epoch, [old.content for old in after.archived])
         return fact
 
     def release(self, fact_id: str, *, content: str | None = None) -> StoreEffects[Fact]:
@@ -279,19 +280,19 @@ class FactEffects:
     @transaction
     def _release(self, fact_id: str, status: Status, content: str | None) -> StoreEffects[Fact]:
         edit = yield from count_edit(self.owner)
-        epoch, before = yield from self._current(())
+        before = yield from self._current(())
         old = find(before, fact_id)[1]
         now = self._now()
         after, fact = release(before, fact_id, self.config, now=now, edit=edit, status=status, content=content)
-        yield from save(self.owner, epoch, before, after)
+        yield from save(self.owner, before, after)
         if normalize(fact.content) != normalize(old.content):
             # In the words of the message it must not be used either.
-            record = DeletionRecord(fact.id, now, edit, epoch, "edited")
+            record = DeletionRecord(fact.id, now, edit, before.epoch, "edited")
             said = message_deletion_puts(self.owner, {old.thread_id: old.message_ids}, record)
-            yield [aside_put(self.owner, old, at=now, edit=edit, epoch=epoch), *said]
+            yield [aside_put(self.owner, old, at=now, edit=edit, epoch=before.epoch), *said]
         yield [aside_drop(self.owner, fact)]
         over = [each.content for each in after.archived if each.status == "superseded"]
-        yield from drop_sections_about(self.owner, epoch, over)
+        yield from drop_sections_about(self.owner, before.epoch, over)
         return fact
 
     def approve(self, fact_id: str, *, source: Source, content: str | None = None) -> StoreEffects[Fact]:
@@ -323,7 +324,7 @@ class FactEffects:
         Raises:
             FactNotFound: If there is none of them.
         """
-        epoch, before = yield from read_current_fact_set(self.owner)
+        before = yield from read_fact_set(self.owner)
         there, now = {fact.id: (key, fact) for key, fact in before.rows.items()}, self._now()
         found = [there[each] for each in dict.fromkeys(fact_ids) if each in there]
         if not found:
@@ -331,19 +332,19 @@ class FactEffects:
         edit = yield from count_edit(self.owner)
         held = {key: fact for key, fact in found if fact.status in HELD}
         if held:
-            yield from end_held(self.owner, epoch, before, held, now=now)
+            yield from end_held(self.owner, before, held, now=now)
         if going := tuple(fact for key, fact in found if key not in held):
             rest = after = remove(before, *held)
             for fact in going:
                 after = retire(after, fact.id, "ended", now=now)
-            yield from self._take_back(epoch, rest, after, UndoneFacts(removed=going), edit)
+            yield from self._take_back(rest, after, UndoneFacts(removed=going), edit)
         logger.info("retired %s", ", ".join(fact.id for _, fact in found[:5]))
         return now
 
-    def _current(self, contents: Sequence[str] | None = None) -> StoreEffects[tuple[str, FactSet]]:
-        """Read the epoch and the facts of it. What has waited too long is not there, also before a sweep finds it."""
-        epoch, fact_set = yield from read_current_fact_set(self.owner, contents)
-        return epoch, remove(fact_set, *lapsed(fact_set, self._clock(), self.config.approval_days))
+    def _current(self, contents: Sequence[str] | None = None) -> StoreEffects[FactSet]:
+        """Read the facts. What has waited too long is not there, also before a sweep finds it."""
+        fact_set = yield from read_fact_set(self.owner, contents)
+        return remove(fact_set, *lapsed(fact_set, self._clock(), self.config.approval_days))
 
     def delete(self, fact_id: str) -> StoreEffects[None]:
         """Delete a fact for good, with what it corrected and was corrected by, their history and confirmations.
@@ -359,8 +360,8 @@ class FactEffects:
     @transaction
     def delete_chain(self, fact_id: str) -> StoreEffects[tuple[Chain, Sequence[str]]]:
         """Do what `delete` does, and return what it took: the chain, and sections of the profile that told of it."""
+        chain = yield from forget(self.owner, fact_id, now=self._now())
         epoch = yield from read_epoch(self.owner)
-        chain = yield from forget(self.owner, epoch, fact_id, now=self._now())
         sections = yield from drop_sections_about(self.owner, epoch, chain.contents)
         logger.info("deleted %s", fact_id)
         return chain, sections
@@ -377,31 +378,29 @@ class FactEffects:
         Returns:
             What that changed; `None` if nothing changed since facts were erased, or at that time.
         """
-        control = yield from read_control(self.owner)
-        epoch, since = control.epoch, control.erased_at.get(self.owner.agent_name, "")
-        history = yield from read_fact_history(self.owner, epoch)
+        control, history = yield from side_by_side(read_control(self.owner), read_fact_history(self.owner))
+        since = control.erased_at.get(self.owner.agent_name, "")
         edit = yield from count_edit(self.owner)
         undone = undo(history.facts, history.past, now=self._now(), since=since, edit=edit, at=at)
         if undone is None:
             return None
         after, done = undone
-        yield from self._take_back(epoch, history.facts, after, done, edit)
+        yield from self._take_back(history.facts, after, done, edit)
         logger.info("took back a change: restored %d, removed %d", len(done.restored), len(done.removed))
         return done
 
-    def _take_back(
-        self, epoch: str, before: FactSet, after: FactSet, done: UndoneFacts, edit: str
-    ) -> StoreEffects[None]:
+    def _take_back(self, before: FactSet, after: FactSet, done: UndoneFacts, edit: str) -> StoreEffects[None]:
         """Write facts that a person takes back or restores."""
         now = max((fact.updated_at for fact in after.archived), default="")
         after = limit(after, self.config, before.rows)
-        history = yield from read_fact_history(self.owner, epoch)
+        history = yield from read_fact_history(self.owner)
+        epoch = before.epoch
         # Without what it corrected: that may be true again.
         for fact in done.removed:
             yield deletion_puts(self.owner, history.chain_of([fact]), at=now, edit=edit, epoch=epoch)
         for fact in done.restored:
             yield deletion_drops(self.owner, history.chain_of([fact]))
-        yield from save(self.owner, epoch, before, after)
+        yield from save(self.owner, before, after)
         # A section may tell of what the fact corrected, too; not if a fact of the chain is still in use.
         told = (*history.past, *after.archived, *after.rows.values())
         silent = dormant(told, [fact.id for fact in done.removed])

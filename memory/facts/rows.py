@@ -30,22 +30,16 @@ DELETION: Final = "gone."
 ANSWER: Final = "asked."
 
 
-def read_fact_set(owner: Owner, epoch: str, contents: Sequence[str] | None = None) -> StoreEffects[FactSet]:
-    """Read an owner's facts of this epoch; rows that are no facts are skipped and counted.
+def read_fact_set(owner: Owner, contents: Sequence[str] | None = None) -> StoreEffects[FactSet]:
+    """Read an owner's facts; rows of other epochs, and those that are no facts, are skipped.
 
     Args:
         owner: Whose facts.
-        epoch: The user's current epoch; rows of others do not count.
         contents: What is about to be added: facts that history holds for them are looked up, and how often each fact
             was said again, for the order in which they go at the limit.
     """
-    return _fact_set_of(owner, epoch, (yield from _read_rows(owner, contents)))
-
-
-def read_current_fact_set(owner: Owner, contents: Sequence[str] | None = None) -> StoreEffects[tuple[str, FactSet]]:
-    """Read the user's current epoch, and the owner's facts of it."""
     epoch, rows = yield from side_by_side(read_epoch(owner), _read_rows(owner, contents))
-    return epoch, _fact_set_of(owner, epoch, rows)
+    return _fact_set_of(owner, epoch, rows)
 
 
 class _Rows(NamedTuple):
@@ -96,11 +90,12 @@ def _fact_set_of(owner: Owner, epoch: str, read: _Rows) -> FactSet:
         frozenset(item.key.rpartition(".")[0] for item in history),
         said_again={item.key: Confirmations.from_json(item.value).count for item in known},
         evicted={normalize(fact.content): fact for fact in reversed(before) if fact.status == "evicted"},
+        epoch=epoch,
     )
     return adopt(fact_set, by_hand)
 
 
-def save(owner: Owner, epoch: str, old: FactSet, new: FactSet) -> StoreEffects[None]:
+def save(owner: Owner, old: FactSet, new: FactSet) -> StoreEffects[None]:
     """Write what makes the stored facts the new ones: rows put and deleted, revisions archived, repeats noted."""
     facts, history = owner.namespace("facts"), owner.namespace("history")
     present = frozenset(fact.id for fact in new.rows.values())
@@ -118,7 +113,7 @@ def save(owner: Owner, epoch: str, old: FactSet, new: FactSet) -> StoreEffects[N
         *(delete(facts, home) for key in old.rows if (home := old.homes.get(key, key)) not in new.rows),
         *(delete(history, history_key(fact.id, fact.revision)) for fact in back),
         *(delete(owner.namespace("confirmations"), fact_id) for fact_id in sorted(gone)),
-        *(yield from confirmation_puts(owner, epoch, new.confirmations[len(old.confirmations) :], present)),
+        *(yield from confirmation_puts(owner, old.epoch, new.confirmations[len(old.confirmations) :], present)),
     ]
     if operations:
         yield operations
@@ -128,8 +123,12 @@ def save(owner: Owner, epoch: str, old: FactSet, new: FactSet) -> StoreEffects[N
 
 def read_history(owner: Owner, epoch: str) -> StoreEffects[list[Fact]]:
     """Read the revisions that are no longer true, oldest first; they are never injected."""
-    facts = _revisions((yield from scan(owner.namespace("history"))), epoch)
-    return sorted(facts, key=lambda fact: (fact.updated_at, fact.id, fact.revision))
+    return revisions_of((yield from scan(owner.namespace("history"))), epoch)
+
+
+def revisions_of(items: Iterable[Item], epoch: str) -> list[Fact]:
+    """Return the revisions of this epoch among the items of history, oldest first."""
+    return sorted(_revisions(items, epoch), key=lambda fact: (fact.updated_at, fact.id, fact.revision))
 
 
 def still_evicted(fact_set: FactSet, history: Iterable[Fact]) -> list[Fact]:

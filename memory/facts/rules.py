@@ -53,6 +53,7 @@ class FactSet:
 
     Attributes:
         salt: The owner's name, which ids are derived from.
+        epoch: The user's epoch, of which they are.
         rows: Active, quarantined and waiting facts by store key.
         retired: Ids in history, which no other fact may get.
         archived: Revisions that left the rows since these were read; they go to history.
@@ -70,23 +71,11 @@ class FactSet:
     said_again: Mapping[str, int] = field(default_factory=dict)
     evicted: Mapping[str, Fact] = field(default_factory=dict)
     homes: Mapping[str, str] = field(default_factory=dict)
+    epoch: str = ""
 
     def active(self) -> dict[str, Fact]:
         """Return the rows that count: those that may be injected."""
         return {key: fact for key, fact in self.rows.items() if fact.status == "active"}
-
-
-@dataclass(frozen=True, slots=True)
-class InsertedFacts:
-    """What became of facts that were added together.
-
-    Attributes:
-        done: For each, in their order, the fact that it became, or why it became none.
-        keys: The store keys of all facts that are there now, by their ids.
-    """
-
-    done: tuple[Fact | Reason, ...]
-    keys: dict[str, str]
 
 
 def find(fact_set: FactSet, fact_id: str) -> tuple[str, Fact]:

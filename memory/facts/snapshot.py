@@ -9,7 +9,7 @@ from typing import Self
 from memory.effects import StoreEffects, scan, side_by_side
 from memory.facts.fact import Fact, is_over, strongest_first
 from memory.facts.profile import StoredSection, sections_of, told
-from memory.facts.rows import read_current_fact_set
+from memory.facts.rows import read_fact_set
 from memory.facts.rules import JUDGED_CHARS
 from memory.namespaces import Owner
 from memory.screening.door import may_be_shown
@@ -47,8 +47,8 @@ def read_snapshot(owner: Owner) -> StoreEffects[MemorySnapshot]:
 
     Texts that must not stand in a prompt are left out: somebody edited the store by hand.
     """
-    (epoch, fact_set), items = yield from side_by_side(read_current_fact_set(owner), scan(owner.namespace("profile")))
-    active, sections = strongest_first(list(fact_set.active().values())), told(sections_of(items, epoch))
+    fact_set, items = yield from side_by_side(read_fact_set(owner), scan(owner.namespace("profile")))
+    active, sections = strongest_first(list(fact_set.active().values())), told(sections_of(items, fact_set.epoch))
     # What reads as an order is no active fact, as far as any is judged.
     read = accumulate(len(fact.content) for fact in active)
     facts = tuple(fact for fact, chars in zip(active, read, strict=True) if chars <= JUDGED_CHARS)
@@ -59,4 +59,4 @@ def read_snapshot(owner: Owner) -> StoreEffects[MemorySnapshot]:
     }
     if kept_out := len(active) - len(facts) + len(sections) - len(profile):
         logger.warning("kept %d stored texts out of the prompt: secrets, orders, or more than is shown", kept_out)
-    return MemorySnapshot(epoch, facts, profile)
+    return MemorySnapshot(fact_set.epoch, facts, profile)

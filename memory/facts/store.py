@@ -4,7 +4,7 @@ import inspect
 import time
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_args
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
 
 from langgraph.store.base import BaseStore
 
@@ -47,7 +47,8 @@ class FactStore:
 
     Args:
         store: Any BaseStore; with or without a vector index.
-        user_id: The authenticated identity; it is hashed, so it may hold any character.
+        user_id: The authenticated identity; it is hashed, so it may hold any character. Or the owner that is made of
+            it and of the agent's name, where only that is known.
         agent_name: Assistants of one name share what they know.
         config: Limits and protected categories.
         clock: Seconds since 1970.
@@ -59,29 +60,13 @@ class FactStore:
     def __init__(
         self,
         store: BaseStore,
-        user_id: str,
+        user_id: str | Owner,
         agent_name: str = "default",
         *,
         config: MemoryConfig | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._open(store, Owner.of(user_id, agent_name), config, clock)
-
-    @classmethod
-    def of_owner(
-        cls,
-        store: BaseStore,
-        owner: Owner,
-        *,
-        config: MemoryConfig | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> Self:
-        """Return the facts of an owner whose identity is not known, only the namespace made of it."""
-        facts = cls.__new__(cls)
-        facts._open(store, owner, config, clock)
-        return facts
-
-    def _open(self, store: BaseStore, owner: Owner, config: MemoryConfig | None, clock: Callable[[], float]) -> None:
+        owner = user_id if isinstance(user_id, Owner) else Owner.of(user_id, agent_name)
         self._store, self._facts = store, FactEffects(owner, config or MemoryConfig(), clock)
 
     @property

@@ -50,14 +50,17 @@ def undo(
     horizon = moment(since)
     if chosen not in times or (horizon is not None and chosen <= horizon):
         return None
-    taking_back = _TakingBack(fact_set, now, edit)
+    restored: list[Fact] = []
+    removed: list[Fact] = []
     for fact in changed:
         if _time(fact) == chosen:
-            taking_back.revert(fact, earlier.get((fact.id, fact.revision - 1)))
+            fact_set, back = _reverted(fact_set, fact, earlier.get((fact.id, fact.revision - 1)), now, edit)
+            (restored if back else removed).append(back or fact)
     for fact in gone:
         if _time(fact) == chosen:
-            taking_back.restore(fact)
-    return taking_back.fact_set, taking_back.done()
+            fact_set, back = _restored(fact_set, fact, now, edit)
+            restored += [back] if back else []
+    return fact_set, UndoneFacts(tuple(restored), tuple(removed))
 
 
 def brought_back(fact_set: FactSet, gone: Sequence[Fact], *, now: str, edit: str) -> FactSet:
@@ -69,10 +72,9 @@ def brought_back(fact_set: FactSet, gone: Sequence[Fact], *, now: str, edit: str
         now: ISO 8601.
         edit: The number of this change by hand (`memory.control`).
     """
-    taking_back = _TakingBack(fact_set, now, edit)
     for fact in gone:
-        taking_back.restore(fact)
-    return taking_back.fact_set
+        fact_set, _ = _restored(fact_set, fact, now, edit)
+    return fact_set
 
 
 def _gone(fact_set: FactSet, history: Sequence[Fact]) -> list[Fact]:
@@ -86,40 +88,32 @@ def _time(fact: Fact) -> datetime:
     return moment(fact.updated_at) or _NEVER
 
 
-class _TakingBack:
-    """One change on its way back: `fact_set` is what it has become."""
+def _reverted(fact_set: FactSet, fact: Fact, before: Fact | None, now: str, edit: str) -> tuple[FactSet, Fact | None]:
+    """Take back what a fact that is there became: by creation, by an edit, or by being restored.
 
-    def __init__(self, fact_set: FactSet, now: str, edit: str) -> None:
-        self.fact_set = fact_set
-        self._now, self._edit = now, edit
-        self._restored: list[Fact] = []
-        self._removed: list[Fact] = []
+    Returns:
+        The facts, and the one that says again what it said; `None` if it is there no longer.
+    """
+    if before is not None and before.replaced_by == fact.id:
+        key, _ = find(fact_set, fact.id)
+        # Replaced by itself marks an edit, so that undoing once more brings this text back.
+        archived = replace(fact, status="superseded", replaced_by=fact.id)
+        fact_set = replace(fact_set, archived=(*fact_set.archived, archived))
+        return _brought_back(fact_set, key, replace(before, revision=fact.revision), now, edit)
+    # A new fact ends; one that was brought back is again what it was before that: ended, or superseded.
+    like = before or replace(fact, status="ended", replaced_by="")
+    return retire(fact_set, fact.id, like.status, now=now, replaced_by=like.replaced_by), None
 
-    def done(self) -> UndoneFacts:
-        return UndoneFacts(tuple(self._restored), tuple(self._removed))
 
-    def revert(self, fact: Fact, before: Fact | None) -> None:
-        """Take back what a fact that is there became: by creation, by an edit, or by being restored."""
-        if before is not None and before.replaced_by == fact.id:
-            key, _ = find(self.fact_set, fact.id)
-            # Replaced by itself marks an edit, so that undoing once more brings this text back.
-            archived = replace(fact, status="superseded", replaced_by=fact.id)
-            self.fact_set = replace(self.fact_set, archived=(*self.fact_set.archived, archived))
-            self._bring_back(key, before, revision=fact.revision + 1)
-            return
-        # A new fact ends; one that was brought back is again what it was before that: ended, or superseded.
-        like = before or replace(fact, status="ended", replaced_by="")
-        self.fact_set = retire(self.fact_set, fact.id, like.status, now=self._now, replaced_by=like.replaced_by)
-        self._removed.append(fact)
+def _restored(fact_set: FactSet, gone: Fact, now: str, edit: str) -> tuple[FactSet, Fact | None]:
+    """Put a fact back that went, unless another one says the same by now."""
+    if same_content(fact_set, gone.content) is not None:
+        return fact_set, None
+    key = next(key for key, _ in candidates(fact_set.salt, gone.content) if key not in fact_set.rows)
+    return _brought_back(fact_set, key, gone, now, edit)
 
-    def restore(self, gone: Fact) -> None:
-        """Put a fact back that went, unless another one says the same by now."""
-        if same_content(self.fact_set, gone.content) is None:
-            key = next(key for key, _ in candidates(self.fact_set.salt, gone.content) if key not in self.fact_set.rows)
-            self._bring_back(key, gone, revision=gone.revision + 1)
 
-    def _bring_back(self, key: str, fact: Fact, *, revision: int) -> None:
-        back = replace(fact, status="active", replaced_by="", ended_by="", updated_at=self._now, revision=revision)
-        back = replace(back, edited_at=self._now, edit=self._edit)
-        self.fact_set = replace(self.fact_set, rows={**self.fact_set.rows, key: back})
-        self._restored.append(back)
+def _brought_back(fact_set: FactSet, key: str, fact: Fact, now: str, edit: str) -> tuple[FactSet, Fact]:
+    back = replace(fact, status="active", replaced_by="", ended_by="", updated_at=now, revision=fact.revision + 1)
+    back = replace(back, edited_at=now, edit=edit)
+    return replace(fact_set, rows={**fact_set.rows, key: back}), back

@@ -25,7 +25,7 @@ from memory.control import belongs, read_epoch
 from memory.door import transaction
 from memory.effects import Batch, StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.facts.fact import from_item
-from memory.facts.rows import read_current_fact_set
+from memory.facts.rows import read_fact_set
 from memory.journal.entry import JournalEntry
 from memory.namespaces import Owner, vectors_key
 from memory.recall.index import turn_documents
@@ -218,7 +218,8 @@ def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
         owner: Whose memory.
         embedder: The embedder's name; vectors of another one are made anew.
     """
-    (epoch, facts), stored = yield from side_by_side(read_current_fact_set(owner), scan(owner.namespace("vectors")))
+    facts, stored = yield from side_by_side(read_fact_set(owner), scan(owner.namespace("vectors")))
+    epoch = facts.epoch
     journal = yield from read_past(owner, epoch)
     texts: dict[tuple[str, str], tuple[str, ...]] = {
         ("facts", key): (fact.content,) for key, fact in facts.active().items()

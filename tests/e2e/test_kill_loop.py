@@ -109,7 +109,7 @@ def facts(folder: Path) -> list[str]:
     async def read() -> list[str]:
         async with open_store(folder / "store.sqlite") as store:
             assert await arun(store, due_owners(None)) == []
-            return [fact.content for fact in await FactStore.of_owner(store, LOCAL).alist()]
+            return [fact.content for fact in await FactStore(store, LOCAL).alist()]
 
     return asyncio.run(read())
 

@@ -70,7 +70,7 @@ def kept(database: str) -> tuple[list[str], list[str], list[str]]:
         async with open_postgres_store(database, 2) as store:
             assert await arun(store, due_owners(None)) == []
             assert await arun(store, read_entries(LOCAL)) == []
-            facts = [fact.content for fact in await FactStore.of_owner(store, LOCAL).alist()]
+            facts = [fact.content for fact in await FactStore(store, LOCAL).alist()]
             journal = await arun(store, read_journal(LOCAL, await arun(store, read_epoch(LOCAL))))
             messages = [message for entry in journal for message in entry.messages]
             return facts, [message.id for message in messages], [message.text for message in messages]

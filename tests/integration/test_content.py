@@ -173,7 +173,7 @@ async def test_images_are_no_part_of_what_memory_keeps() -> None:
         assert PNG not in str(entries)
         assert any("[image]" in prompt[-1].text for prompt in talk.memory.prompts)
         await talk.service.adrain(talk.store, LOCAL)
-        facts = [fact.content for fact in await FactStore.of_owner(talk.store, LOCAL).alist()]
+        facts = [fact.content for fact in await FactStore(talk.store, LOCAL).alist()]
         assert sorted(facts) == [f"Likes thing{number}" for number in range(4)]
         assert PNG not in str([prompt[-1].content for prompt in talk.memory.prompts])
         assert PNG not in str([item.value for item in talk.store.search((), limit=1000)])

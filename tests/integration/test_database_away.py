@@ -103,7 +103,7 @@ class House:
         journal = await arun(self.store, read_journal(ADA, ""))
         ids = [message.id for entry in journal for message in entry.messages]
         assert len(ids) == len(set(ids))
-        return sorted(fact.content for fact in await FactStore.of_owner(self.store, ADA).alist())
+        return sorted(fact.content for fact in await FactStore(self.store, ADA).alist())
 
 
 async def test_a_turn_whose_database_breaks_off_says_so_and_can_be_said_again(house: House) -> None:

@@ -140,7 +140,7 @@ class House:
 
     async def facts(self) -> list[str]:
         await self.service.adrain(self.store, LOCAL)
-        return sorted(fact.content for fact in await FactStore.of_owner(self.store, LOCAL).alist())
+        return sorted(fact.content for fact in await FactStore(self.store, LOCAL).alist())
 
     async def pending(self) -> list[str]:
         entries = await arun(self.store, read_entries(LOCAL))

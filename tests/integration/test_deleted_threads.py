@@ -76,7 +76,7 @@ class Server:
         return [item.value["state"] for item in self.store.search(DELETIONS)]
 
     def facts(self) -> list[str]:
-        return [fact.content for fact in FactStore.of_owner(self.store, ADA).list()]
+        return [fact.content for fact in FactStore(self.store, ADA).list()]
 
 
 @pytest.mark.parametrize("prefix", ["", "/chat/v1"])

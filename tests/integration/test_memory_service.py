@@ -72,7 +72,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 
 async def learnt(store: BaseStore, owner: Owner = ADA) -> list[str]:
-    return sorted(fact.content for fact in await FactStore.of_owner(store, owner).alist())
+    return sorted(fact.content for fact in await FactStore(store, owner).alist())
 
 
 async def test_a_turn_whose_ids_and_text_no_database_takes_is_learnt_too(store: BaseStore) -> None:

@@ -32,7 +32,7 @@ assert say(1, "I like figs") is not None
 threading.stack_size(0)
 assert say(2, "I like plums") is not None
 assert service.close(100)
-print(sorted(fact.content for fact in FactStore.of_owner(store, ADA).list()))
+print(sorted(fact.content for fact in FactStore(store, ADA).list()))
 """
 
 

@@ -30,7 +30,7 @@ def bench(**options: object) -> MemoryBench:
 
 
 def waits(on: MemoryBench) -> list[str]:
-    return [fact.content for fact in FactStore.of_owner(on.store, ADA, config=ASKS, clock=on.clock).list("waiting")]
+    return [fact.content for fact in FactStore(on.store, ADA, config=ASKS, clock=on.clock).list("waiting")]
 
 
 def test_what_the_model_calls_sensitive_waits_where_the_user_wants_to_be_asked() -> None:
@@ -49,7 +49,7 @@ def test_the_receipt_and_the_event_name_what_waits() -> None:
     made = bench(config=ASKS)
     made.say("I go to the ward each Monday.")
     (receipt,) = made.drain().receipts
-    (fact,) = FactStore.of_owner(made.store, ADA, clock=made.clock).list("waiting")
+    (fact,) = FactStore(made.store, ADA, clock=made.clock).list("waiting")
     assert (receipt.created, receipt.waiting) == ((), (fact.id,))
     assert run(made.store, read_receipts(ADA, made.epoch())) == [receipt]
     assert UpdateReceipt.from_json(receipt.to_json()) == receipt

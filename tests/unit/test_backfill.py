@@ -57,7 +57,7 @@ def erased(bench: MemoryBench, name: str = "chatgpt") -> TakenBack:
 
 
 def facts(bench: MemoryBench) -> list[Fact]:
-    return FactStore.of_owner(bench.store, ADA, clock=bench.clock).list()
+    return FactStore(bench.store, ADA, clock=bench.clock).list()
 
 
 @pytest.mark.parametrize("by", ["deployment", "user"])
@@ -138,7 +138,7 @@ def test_facts_that_others_support_stay() -> None:
     bench.clock.advance(10)
     bench.say("I like figs.", thread="live")
     bench.drain_all()
-    store = FactStore.of_owner(bench.store, ADA, clock=bench.clock)
+    store = FactStore(bench.store, ADA, clock=bench.clock)
     plums = next(fact for fact in store.list() if "plums" in fact.content)
     done = erased(bench)
     assert (bench.facts(), done.kept) == (["Likes figs"], 1)
@@ -146,7 +146,7 @@ def test_facts_that_others_support_stay() -> None:
 
     bench = MemoryBench()
     imported(bench)
-    FactStore.of_owner(bench.store, ADA, clock=bench.clock).update(plums.id, content="Likes ripe plums")
+    FactStore(bench.store, ADA, clock=bench.clock).update(plums.id, content="Likes ripe plums")
     assert erased(bench).kept == 1
     assert bench.facts() == ["Likes ripe plums"]
 

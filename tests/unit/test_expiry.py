@@ -19,7 +19,7 @@ DAY = 86_400.0
 
 
 def facts(store: InMemoryStore, clock: Clock) -> FactStore:
-    return FactStore.of_owner(store, ADA, clock=clock)
+    return FactStore(store, ADA, clock=clock)
 
 
 def everything(store: InMemoryStore) -> str:

@@ -34,7 +34,7 @@ def told(*texts: str, thread: str = "T", bench: MemoryBench | None = None) -> Me
 
 
 def facts_of(bench: MemoryBench) -> FactStore:
-    return FactStore.of_owner(bench.store, ADA, clock=bench.clock)
+    return FactStore(bench.store, ADA, clock=bench.clock)
 
 
 def fact_id(bench: MemoryBench, word: str) -> str:
@@ -91,7 +91,7 @@ async def roll_up(bench: MemoryBench) -> None:
 def test_a_confirmation_goes_with_the_thread_that_it_was_said_in() -> None:
     bench = told("I like figs.", "Noted.")
     told("I like figs.", "Noted.", thread="U", bench=bench)
-    facts = FactStore.of_owner(bench.store, ADA)
+    facts = FactStore(bench.store, ADA)
     assert facts.confirmations(fact_id(bench, "figs")).count == 1
     erase_thread(bench.store, "U", clock=bench.clock)
     assert bench.facts() == ["Likes figs"]

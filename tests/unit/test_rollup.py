@@ -171,7 +171,7 @@ async def test_recent_is_told_anew_once_a_fact_of_its_days_is_deleted_though_it_
     bench.model.respond = lambda _: "They have a favourite fruit."
     bench.clock.advance(86_400)
     assert await bench.updater.aroll_up([ADA]) == [True]
-    store = FactStore.of_owner(bench.store, ADA, clock=bench.clock)
+    store = FactStore(bench.store, ADA, clock=bench.clock)
     store.delete(next(fact.id for fact in store.list() if "figs" in fact.content))
     bench.record(bench.messages("I saw a boat", begin=3), kind="cut", thread="W")
     bench.model.respond = learns

@@ -13,7 +13,6 @@ from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel, refusals
 from memory import erase
 from memory.backfill import taking_back
-from memory.control import read_epoch
 from memory.effects import tolerated
 from memory.erase import aerase_thread, threads_feeding, threads_telling
 from memory.facts.chain import read_fact_history
@@ -74,7 +73,7 @@ class Erased(BaseModel):
 @router.post("/erase/fact", summary="Erase one fact wherever memory holds it", responses=refusals(404))
 async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
     """Erase one fact, what it corrected and what corrected it; conversations and crons keep their words."""
-    history = await call.run(read_fact_history(call.owner, await call.run(read_epoch(call.owner))))
+    history = await call.run(read_fact_history(call.owner))
     # While the journal has the words.
     telling = await call.run(threads_telling(call.owner, history.chain_with(wanted.fact_id)))
     chain = await call.run(erase.erase_fact(call.owner, wanted.fact_id, call.service.clock()))
@@ -103,7 +102,7 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     there = await call.service.threads.metadata(call.user_id, thread_id) is not None
     if not there and not await _is_orphan(call, thread_id):
         raise RefusedRequest(404, "you have no thread with this id")
-    history = await call.run(read_fact_history(call.owner, await call.run(read_epoch(call.owner))))
+    history = await call.run(read_fact_history(call.owner))
     said = history.first_said_in(thread_id)
     telling = await call.run(threads_telling(call.owner, said)) - {thread_id}  # while the journal has the words
     # Memory first: after a crash in between, whoever asks again still finds the thread.

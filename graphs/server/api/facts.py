@@ -167,7 +167,7 @@ _REFUSED_EDITS[409]["model"] = EditConflict
 
 def facts_of(call: Call) -> FactStore:
     """Return the facts that a request is about."""
-    return FactStore.of_owner(call.store, call.owner, config=call.service.settings.memory, clock=call.service.clock)
+    return FactStore(call.store, call.owner, config=call.service.settings.memory, clock=call.service.clock)
 
 
 @router.get("/facts", summary="List and filter facts, pinned ones first, then the strongest")
