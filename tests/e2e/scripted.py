@@ -16,7 +16,7 @@ _NEW_MESSAGE = re.compile(r"^\[(\d+)\] user, [^:]*: (.*)$", re.M)
 
 
 def is_extraction(request: ChatRequest) -> bool:
-    return prompts.EXTRACTION in request.text
+    return prompts.EXTRACTION.partition("{fields}")[0] in request.text
 
 
 def is_summary(request: ChatRequest) -> bool:

@@ -117,14 +117,14 @@ def test_a_category_is_two_lines_in_one_file(tmp_path: Path) -> None:
     source = source.replace(taken[0], added[0]).replace(taken[1], "\n".join(added[1:]))
     file.write_text(source)
     program = """
-from palimpsest import FactStore, MemoryConfig, prompts
+from palimpsest import FactStore, MemoryConfig
 from langgraph.store.memory import InMemoryStore
-import memory, memory.extraction.answer as answer
+from memory.extraction.form import FIELDS, answer_schema
 facts = FactStore(InMemoryStore(), "ada", config=MemoryConfig(protected_categories=frozenset({"health"})))
 facts.create("User takes aspirin.", "health", 0.9)
 print([fact.category for fact in facts.list()])
-assert '"health" (allergies, medicines, illnesses)' in prompts.EXTRACTION
-assert "health" in str(answer.answer_schema([], MemoryConfig()))
+assert '"health" (allergies, medicines, illnesses)' in FIELDS
+assert "health" in str(answer_schema([], MemoryConfig()))
 """
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env={}, capture_output=True, text=True, timeout=240, check=False

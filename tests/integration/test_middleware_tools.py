@@ -24,7 +24,7 @@ def door(request: pytest.FixtureRequest) -> str:
 async def told(house: House, name: str, mode: MemoryMode = "normal", **arguments: Any) -> str:
     """Return what a tool tells the model that calls it."""
     house.chat.replies = [AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": "1"}]), "Done."]
-    state = await house.say("Go on.", mode=mode)
+    state = await house.say("I like figs.", mode=mode)
     return next(str(message.text) for message in reversed(state["messages"]) if isinstance(message, ToolMessage))
 
 
@@ -57,7 +57,7 @@ async def test_a_tool_works_on_a_store_without_an_event_loop(tmp_path: Path) -> 
         house = House("agent sync", store=kept, user="ada", agent_name="support")
         await told(house, "remember", content="Likes figs", category="preference")
         assert facts(house) == ["Likes figs"]
-        assert house.pending("ada", "support") == {"Go on."}
+        assert house.pending("ada", "support") == {"I like figs."}
 
 
 def test_an_agent_has_the_tools_that_were_chosen() -> None:
