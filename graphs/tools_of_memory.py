@@ -97,7 +97,14 @@ def _tool(name: MemoryToolName, answer: Callable[..., Answer]) -> BaseTool:
         store = ThreadedStore(runtime.store) if runtime.store is not None else None
         return finished(told(runtime=replace(runtime, store=store), **arguments))
 
-    return StructuredTool.from_function(func=told_in_thread, coroutine=told, name=name)
+    return StructuredTool.from_function(func=told_in_thread, coroutine=told, name=name, args_schema=_arguments(name))
+
+
+@functools.cache
+def _arguments(name: MemoryToolName) -> Any:
+    """Return the schema of a tool's arguments, which takes most of the time in which a graph is made."""
+    body = getattr(_MemoryTools(service_of_process), name)
+    return StructuredTool.from_function(coroutine=body, name=name).args_schema
 
 
 class _Opened(NamedTuple):
