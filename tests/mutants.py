@@ -1018,7 +1018,7 @@ MUTANTS = (
         "memory/context/running_summary.py",
         "[*{text: at for at, text in texts.items() if text != summary}.values()]",
         "[at for at, text in texts.items() if text != summary]",
-        (AGENT,),
+        ("tests/laws/test_rules_view.py",),
     ),
     Mutant(
         "instructions in the middle of a thread go with its summary",
