@@ -664,6 +664,13 @@ MUTANTS = (
         (UPDATES,),
     ),
     Mutant(
+        "a sweep reads what was said to one agent of a user",
+        "memory/updates/updater.py",
+        "            async with users[owner.segment], places:",
+        "            async with places:",
+        (UPDATES,),
+    ),
+    Mutant(
         "leases of this process that are taken while they are worked under",
         "memory/updates/lease.py",
         "return self.token not in me.under_way if self.pid == me.pid",

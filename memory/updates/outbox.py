@@ -188,11 +188,8 @@ def due_marker(owner: Owner, entries: Iterable[Entry]) -> Op:
 
 def due_owners(now: float | None) -> StoreEffects[list[Owner]]:
     """Read the owners whose marker is due at `now` (seconds since the epoch); `None` reads all that have one."""
-    found: list[Owner] = []
-    for namespace in due_namespaces():
-        items = yield from scan(namespace)
-        found.extend(_owners(item for item in items if now is None or _due_of(item, 0.0) <= now))
-    return found
+    shards = yield from side_by_side(*map(scan, due_namespaces()))
+    return list(_owners(item for items in shards for item in items if now is None or _due_of(item, 0.0) <= now))
 
 
 def _owners(items: Iterable[Item]) -> Iterable[Owner]:

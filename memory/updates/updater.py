@@ -133,9 +133,10 @@ class MemoryUpdater:
 
     async def _for_each(self, owners: Sequence[Owner], work: Callable[[Owner], Awaitable[T]], failed: T) -> list[T]:
         places = asyncio.Semaphore(_SIDE_BY_SIDE)
+        users = {owner.segment: asyncio.Lock() for owner in owners}  # a lease is of all agents
 
         async def guarded(owner: Owner) -> T:
-            async with places:
+            async with users[owner.segment], places:
                 with tolerated(logger, "memory work for %s failed", owner.due_key, level=logging.ERROR):
                     return await work(owner)
                 return failed  # what it was waits for the next time

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
-from palimpsest import MemoryUpdater, open_store
+from palimpsest import Context, FactStore, MemoryUpdater, open_store
 from tests.fakes import Clock
 from tests.laws.doors import CONFIG, House, remember
 from tests.laws.interruptions import Tap, tapped
@@ -187,6 +187,18 @@ async def test_B2_the_quiet_time_of_a_conversation_is_that_of_all_processes() ->
     await asyncio.to_thread(updater.drain, one.facts.owner, "T", quiet=30)
     assert await known(one) == ["Likes figs", "Likes tea"]
     assert len(one.memory.prompts) == 1
+
+
+async def test_a_sweep_reads_what_was_said_to_each_agent_of_a_user() -> None:
+    house = process()
+    agents = ("one", "two", "three")
+    for agent in agents:
+        who = {"configurable": {"thread_id": agent, "langgraph_auth_user_id": "ada"}}
+        said = {"messages": [HumanMessage("I like figs.", id="u1")]}
+        await house.graph.ainvoke(said, who, context=Context(agent_name=agent))
+    await house.sweep()
+    for agent in agents:
+        assert [fact.content for fact in await FactStore(house.store, "ada", agent).alist()] == ["Likes figs"]
 
 
 async def ends_of_a_killed_turn() -> list[tuple[bool, list[str], int]]:
