@@ -31,15 +31,6 @@ from memory.updates.rollup import PROGRESS_KEY, sections_telling, tell_again
 _OF_THREADS: tuple[Kind, ...] = ("facts", "history", "journal", "seen", "receipts")
 
 
-def forget_rows(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[int]:
-    """Delete every row of this epoch that came from the thread, and return how many.
-
-    A fact that was said in several threads goes with the one that it was first said in. Of the profile nobody can say
-    which thread a sentence is from, so all of it goes, and is told again from what is left.
-    """
-    return (yield from forget_rows_of(owner, lambda each: bool(each) and each == thread_id, epoch))
-
-
 def forget_rows_of(
     owner: Owner,
     is_gone: Callable[[str], bool],
@@ -47,6 +38,9 @@ def forget_rows_of(
     kept: Mapping[str, Fact] = {},
 ) -> StoreEffects[int]:
     """Delete every row of this epoch that came from certain threads, and return how many.
+
+    A fact that was said in several threads goes with the one that it was first said in. Of the profile nobody can say
+    which thread a sentence is from, so all of it goes, and is told again from what is left.
 
     Args:
         owner: Whose memory.
@@ -272,6 +266,6 @@ def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[i
     if said.ids:
         dropped = yield from _forget_words(owner, said, said.ids[-1], now, said.wording.is_told_in)
         yield from tell_again(owner, epoch, dropped)
-    deleted = len(cancelled) + (yield from forget_rows(owner, thread_id, epoch))
+    deleted = len(cancelled) + (yield from forget_rows_of(owner, lambda each: each == thread_id, epoch))
     yield from outbox.settle_thread(owner, thread_id)
     return deleted

@@ -13,10 +13,10 @@ from langgraph.store.base import Item
 from memory.config import HOLDS, Hold
 from memory.control import belongs, count_edit
 from memory.door import transaction
-from memory.effects import StoreEffects, delete, put, scan, side_by_side
-from memory.facts.confirmations import Confirmations
+from memory.effects import StoreEffects, delete, put
+from memory.facts.chain import FactHistory, read_fact_history
 from memory.facts.fact import HELD, Fact, may_be_used
-from memory.facts.rows import ANSWER, read_fact_set, read_history
+from memory.facts.rows import ANSWER
 from memory.facts.words import words
 from memory.message import StoredMessage, with_replies
 from memory.namespaces import Owner
@@ -58,34 +58,27 @@ def read_waiting(owner: Owner, epoch: str, exchanges: Sequence[Exchange]) -> Sto
     """
     if not any(each.held for each in exchanges):
         return [Waiting() for _ in exchanges]
-    fact_set, history, items, confirmations = yield from side_by_side(
-        read_fact_set(owner),
-        read_history(owner, epoch),
-        scan(owner.namespace("history")),
-        scan(owner.namespace("confirmations")),
-    )
-    rows = fact_set.rows.values()
-    waiting = {fact.id for fact in rows if fact.status in HELD}
+    history = yield from read_fact_history(owner)
+    waiting = {fact.id for fact in history.facts.rows.values() if fact.status in HELD}
     # What is history was in use once, but for older words of what still waits.
-    used = [fact for fact in (*rows, *history) if fact.id not in waiting]
+    used = [fact for fact in history.every if fact.id not in waiting]
     wanted = {(each.thread_id, one.id) for each in exchanges if each.held for one in each.messages}
-    covered = _covered(used, confirmations, wanted)
-    answers = {item.key: item.value.get("yes") is True for item in items if _is_answer(item, epoch)}
+    covered = _covered(used, history, wanted)
+    answers = {item.key: item.value.get("yes") is True for item in history.items if _is_answer(item, epoch)}
     return [_waiting(each, covered, answers) for each in exchanges]
 
 
 def _covered(
-    facts: Iterable[Fact], confirmations: Iterable[Item], wanted: set[tuple[str, str]]
+    facts: Iterable[Fact], history: FactHistory, wanted: set[tuple[str, str]]
 ) -> Mapping[tuple[str, str], tuple[set[str], bool]]:
     """Return the words of the facts in use that came from messages, or were said again by them (thread and id).
 
     The other value says whether a person has read a secret in one of them, and released it.
     """
-    again = {item.key: Confirmations.from_json(item.value).said for item in confirmations}
     covered: dict[tuple[str, str], tuple[set[str], bool]] = {}
     for fact in facts:
         said = [(fact.thread_id, one) for one in fact.message_ids]
-        said += [(each.thread_id, one) for each in again.get(fact.id, ()) for one in each.message_ids]
+        said += [(each.thread_id, one) for each in history.said_again.get(fact.id, ()) for one in each.message_ids]
         for source in wanted.intersection(said):
             told, is_released = covered.get(source, (set(), False))
             is_secret = bool(fact.reviewed) and may_be_used(fact) and secrecy(fact.content) is not None

@@ -60,7 +60,7 @@ def change_facts(
         sections = approved_sections(sections, profile, [fact.content for fact in before.active().values()])
     update = FactUpdate(before, thread_id=thread_id, epoch=epoch, now=now, config=config)
     update.apply(extraction, gone)
-    yield from write_profile(owner, sections, epoch=epoch, now=now, stored=profile)
+    yield from write_profile(owner, sections, epoch=epoch, now=now)
     yield from save(owner, before, update.fact_set)
     outcome = update.outcome()
     if update.let_go or outcome.waiting:

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from langgraph.store.base import Item
+
 from memory.effects import StoreEffects, scan, side_by_side
 from memory.facts.confirmations import Confirmations
 from memory.facts.fact import Fact, FactNotFound, checked_period
@@ -79,11 +81,13 @@ class FactHistory:
         facts: What is there.
         past: The revisions that are no longer true, oldest first.
         said_again: What said each fact again, by its id.
+        items: The items of history, with records of what was deleted and answered.
     """
 
     facts: FactSet
     past: Sequence[Fact]
     said_again: Mapping[str, Sequence[Confirmation]]
+    items: Sequence[Item]
 
     @property
     def every(self) -> tuple[Fact, ...]:
@@ -115,7 +119,7 @@ def read_fact_history(owner: Owner) -> StoreEffects[FactHistory]:
         read_fact_set(owner), scan(owner.namespace("history")), scan(owner.namespace("confirmations"))
     )
     said = {item.key: Confirmations.from_json(item.value).said for item in again}
-    return FactHistory(facts, revisions_of(past, facts.epoch), said)
+    return FactHistory(facts, revisions_of(past, facts.epoch), said, past)
 
 
 def with_ends(facts: Iterable[Fact], every: Iterable[Fact]) -> list[Fact]:

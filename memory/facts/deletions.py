@@ -11,7 +11,7 @@ from typing import Literal
 from langgraph.store.base import Item, Op
 
 from memory.control import belongs, count_edit, put_control, read_control, was_said_after
-from memory.effects import StoreEffects, delete, put, read_many, scan, side_by_side
+from memory.effects import StoreEffects, delete, put, read_many
 from memory.facts.chain import Chain, FactHistory, dormant, read_fact_history
 from memory.facts.changes import Change, Section
 from memory.facts.fact import HELD, Fact, fact_key, moment
@@ -178,8 +178,10 @@ def read_gone(
         epoch: The user's current epoch.
         conversations: Messages, oldest first, each after the thread they are from.
     """
-    history, items = yield from side_by_side(read_fact_history(owner), scan(owner.namespace("history")))
-    records = {item.key: record for item in items if item.key.startswith(DELETION) if (record := _record(item, epoch))}
+    history = yield from read_fact_history(owner)
+    records = {
+        item.key: record for item in history.items if item.key.startswith(DELETION) if (record := _record(item, epoch))
+    }
     untold = _untold(history, records)
     if not records and not untold.ids:
         return {}

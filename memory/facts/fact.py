@@ -232,21 +232,6 @@ class Fact:
         return "order" if verdict == "instruction_like" else "secret"
 
 
-def has_lapsed(fact: Fact, now: float, days: int) -> bool:
-    """Say whether a fact has waited for a yes as long as it may. What is quarantined waits until a person answers.
-
-    Args:
-        fact: Any fact; one that does not wait never lapses.
-        now: Seconds since 1970.
-        days: How long one may wait; 0: without an end.
-    """
-    if not days or fact.status != "waiting":
-        return False
-    # Not since it was said: an import brings what was said long ago.
-    since = moment(fact.updated_at)
-    return since is not None and now - since.timestamp() >= days * _DAY.total_seconds()
-
-
 def is_over(fact: Fact, now: float) -> bool:
     """Say whether a fact holds no longer: the day until which it holds has ended everywhere on earth.
 

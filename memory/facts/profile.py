@@ -89,14 +89,7 @@ def sections_of(items: Iterable[Item], epoch: str) -> dict[str, StoredSection]:
     return found
 
 
-def write_profile(
-    owner: Owner,
-    sections: Sequence[Section],
-    *,
-    epoch: str,
-    now: str,
-    stored: Mapping[str, "StoredSection"] | None = None,
-) -> StoreEffects[None]:
+def write_profile(owner: Owner, sections: Sequence[Section], *, epoch: str, now: str) -> StoreEffects[None]:
     """Write the sections that changed; an empty text deletes its section, an unknown name is ignored.
 
     What was said before a person wrote a section does not change it.
@@ -106,10 +99,8 @@ def write_profile(
         sections: What the sections are to say.
         epoch: The user's current epoch.
         now: ISO 8601.
-        stored: The profile as `read_sections` read it just now; it is read here by default.
     """
-    if stored is None:
-        stored = yield from read_sections(owner, epoch)
+    stored = yield from read_sections(owner, epoch)
     changes = {each.name: each for each in sections if each.name in SECTIONS}
     writes: list[Op] = []
     for name, section in changes.items():

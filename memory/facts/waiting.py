@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from memory.config import MemoryConfig
-from memory.facts.fact import Fact, FactNotFound, MemoryFull, Status, checked_content, has_lapsed, review_digest
+from memory.facts.fact import Fact, FactNotFound, MemoryFull, Status, checked_content, moment, review_digest
 from memory.facts.rules import FactSet, find, is_full, limit, place, remove, retire, same_content
 from memory.facts.words import words
 from memory.screening.door import admitted
@@ -18,6 +18,7 @@ from memory.text import normalize, word_set
 # A number, but no year: "in 2023" and "in 2024" tell of two things.
 _NUMBER = re.compile(r"(?!(?:19|20)\d\d$)\d+")
 _TURNING: Final = word_set("no never long longer doesn didn isn hasn don without more still anymore")
+_DAY_SECONDS: Final = 86_400.0
 _NAME = re.compile(r"(?<=[^.!?:] )[A-Z][^\W\d_]+")
 
 
@@ -120,5 +121,17 @@ def _names_in(content: str) -> frozenset[str]:
 
 
 def lapsed(fact_set: FactSet, now: float, days: int) -> dict[str, Fact]:
-    """Return the rows that have waited for a person as long as they may (`has_lapsed`)."""
-    return {key: fact for key, fact in fact_set.rows.items() if has_lapsed(fact, now, days)}
+    """Return the rows that have waited for a yes as long as they may. What is quarantined waits until a person answers.
+
+    Args:
+        fact_set: The facts.
+        now: Seconds since 1970.
+        days: How long one may wait; 0: without an end.
+    """
+
+    def has_lapsed(fact: Fact) -> bool:
+        # Not since it was said: an import brings what was said long ago.
+        since = moment(fact.updated_at)
+        return fact.status == "waiting" and since is not None and now - since.timestamp() >= days * _DAY_SECONDS
+
+    return {key: fact for key, fact in fact_set.rows.items() if has_lapsed(fact)} if days else {}
