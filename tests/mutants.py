@@ -180,9 +180,9 @@ MUTANTS = (
     ),
     Mutant(
         "a restart begins a budget anew",
-        "memory/updates/update.py",
-        "    if waiting and until is None and not work.more_until:",
-        "    if waiting and not work.more_until:",
+        "memory/budget.py",
+        "self._today(owner).told = told",
+        "self._today(owner).told = 0",
         (BUDGET,),
     ),
     Mutant(

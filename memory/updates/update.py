@@ -92,7 +92,6 @@ def drain(owner: Owner, terms: Terms, thread_id: str | None = None, quiet: float
                 work.until = used_up.until
                 work.waiting.clear()
             except Exception as error:  # a model or a store may fail in any way; the entries stay, and say so
-                work.is_over = False  # what failed may have been the commit that was to end it
                 yield from _after_failure(owner, batch, error, work, terms)
         left = work.left if work.is_over else (yield from _end(owner, terms))
     except _LeaseLost:

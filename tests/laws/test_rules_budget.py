@@ -22,6 +22,7 @@ steps = st.lists(st.sampled_from(["say", "sweep", "start", "day", "other"]), max
 
 @settings(max_examples=12)
 @given(steps=steps, budget=st.integers(1, 3))
+@example(steps=["say", "sweep", "say", "other", "say", "sweep"], budget=2)
 @example(steps=["say", "sweep", "day", "say", "sweep", "say", "other"], budget=1)
 async def test_no_day_uses_more_than_its_budget_whatever_restarts_and_all_is_learned_in_the_end(
     steps: list[str], budget: int
