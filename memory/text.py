@@ -28,7 +28,8 @@ MAX_KEPT_CHARS: Final = 100_000
 _LEFT_OUT: Final = "\n[… {chars:,} characters left out …]\n"
 _LEFT_OUT_BEGIN, _LEFT_OUT_CHARS = _LEFT_OUT[:4], len(_LEFT_OUT) + 20
 
-_SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+|\n")
+# Two letters with a capital before the point are a title: "Dr. Osei".
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?])(?<!\b[A-Z][a-z]\.)\s+|\n")
 _ENDINGS: Final = " .!?,;:…。！？、"  # noqa: RUF001 - full-width punctuation is meant
 
 

@@ -81,7 +81,7 @@ def read_briefly(
             made = {"content": content, "category": category, "confidence": CONFIDENCE}
             facts.append({"message": number, "action": action, "known": known, **made})
         # A model that saw itself note nothing goes on to note nothing.
-        prompt += [asked, AIMessage(raw)] if kept else []
+        prompt += [asked, AIMessage(raw)] if given else []
     return Answer(facts=tuple(facts))
 
 

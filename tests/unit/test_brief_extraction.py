@@ -191,6 +191,30 @@ def test_a_correction_drops_what_the_same_answer_said_before() -> None:
     ]
 
 
+def test_a_correction_takes_nothing_along_that_it_does_not_say_anew() -> None:
+    """What the local model noted of our dialogue, where the name and the school went with the birthday."""
+    known_of_her = [
+        "User's daughter's name is Maja.",
+        "User's daughter was born on 14 May 2019.",
+        "User's daughter goes to a school in Graz.",
+    ]
+    corrected = "User's daughter's birth date is now corrected to 15 May 2019."
+    messages = [
+        said("My daughter Maja was born on 14 May 2019 and goes to a school in Graz."),
+        said("Sorry, I said it wrong: Maja was born on 15 May 2019, not on the 14th."),
+    ]
+    model = RecordingModel(replies=[notes(*known_of_her), notes(corrected)])
+    found = contents(extract_facts(model, messages, config=BRIEF))
+    assert {known_of_her[0], known_of_her[2]} <= set(found)
+    assert known_of_her[1] not in found
+
+
+def test_a_title_ends_no_sentence() -> None:
+    model = RecordingModel(replies=[notes("User's doctor gave them an EpiPen.")])
+    found = extract_facts(model, [said("My doctor, Dr. Osei, gave me an EpiPen for the bees.")], config=BRIEF)
+    assert any("Dr. Osei" in content for content in contents(found))
+
+
 def test_two_facts_that_share_a_word_are_not_about_the_same() -> None:
     assert not is_about_the_same("User sold the red car.", "User likes red wine.")
     assert is_about_the_same("User moves to Oslo in May.", "User moves to Oslo in June with Tom.")

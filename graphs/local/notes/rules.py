@@ -164,6 +164,6 @@ def replaces(said: str, content: str, older: str) -> bool:
 
 def is_about_the_same(content: str, other: str) -> bool:
     """Say whether two facts share so many words that the newer one replaces the older one where something changed."""
-    mine, its = words(content), words(other)
+    mine, its = ({word for word in words(text) if len(word) > 1} for text in (content, other))  # the "s" of "User's"
     shared = len(mine & its)
     return shared >= _LEAST_SHARED and shared >= _SHARED * min(len(mine), len(its))
