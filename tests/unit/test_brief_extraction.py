@@ -6,7 +6,7 @@ import pytest
 
 from graphs.local.notes import rules
 from graphs.local.notes.category import category_of
-from graphs.local.notes.rules import about_its_subject, is_about_the_same, without_requests
+from graphs.local.notes.rules import about_its_subject, is_about_the_same, is_statement, without_requests
 from memory import prompts
 from memory.config import Category, MemoryConfig
 from memory.extraction.answer import ExtractionError, parse_answer
@@ -134,6 +134,25 @@ def test_the_checks_of_the_full_form_hold() -> None:
     extraction = extract_facts(model, [said("I have a cat.")], config=BRIEF)
     assert contents(extraction) == ["User has a cat."]
     assert reasons(extraction) == ["unfounded"]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "What do people do here?",
+        "User asks for a recipe.",
+        "User wants to know how to begin.",
+        "User thanks.",
+        "He agreed to stop.",
+    ],
+)
+def test_what_tells_nothing_of_the_user_is_no_statement(sentence: str) -> None:
+    assert not is_statement(sentence)
+
+
+@pytest.mark.parametrize("sentence", ["User wants to learn Norwegian.", "User is allergic to nuts.", "Tom is a nurse."])
+def test_what_tells_something_is_one(sentence: str) -> None:
+    assert is_statement(sentence)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Final
 from graphs.local.notes.days import with_dates
 from graphs.local.notes.foreign_examples import FOREIGN_NOTES, examples_for
 from graphs.local.notes.overlooked import with_overlooked
-from graphs.local.notes.reasons import tells, with_reasons
+from graphs.local.notes.reasons import with_reasons
 from graphs.local.notes.retelling import in_third_person
 from memory.config import Category
 from memory.facts.words import words
@@ -37,11 +37,8 @@ def kept(notes: Sequence[str], told: str, heard: str, longest: int) -> Sequence[
     """Return the facts of a message, with their categories (`memory.config.NoteRules`)."""
     known, parts = _beginnings(f"{heard} {_USER}"), sentences(told)
     own = [each for each in notes if each not in FOREIGN_NOTES or words(each) <= words(heard)]
-    whole = [
-        about_its_subject(each, told) for each in own if not each.endswith(("?", "\uff1f")) and _names_in(each) <= known
-    ]
+    whole = [about_its_subject(each, told) for each in own if is_statement(each) and _names_in(each) <= known]
     whole = [each for each in whole if each]
-    whole += _wishes(parts, whole)
     found = with_reasons(with_overlooked(whole, parts), parts, longest)
     return [(text, note.category) for note in found if (text := in_third_person(note.text))]
 
@@ -71,19 +68,6 @@ _STANDING_REQUEST = re.compile(
 )
 
 
-_WISH = re.compile(
-    r"please (?P<wish>.{0,300}?\b(?:always|never|from now on|in future|"
-    r"(?:answer|write to|speak to|talk to|call|address) me)\b.{0,300}?)[.!]?$",
-    re.IGNORECASE,
-)
-
-
-def _wishes(parts: Sequence[str], notes: Sequence[str]) -> list[str]:
-    """Return how the user wants to be answered where no note tells it: a small model may obey instead of noting."""
-    found = [in_third_person(match["wish"]) for part in parts if (match := _WISH.match(part))]
-    return [f"User prefers the assistant to {wish}." for wish in found if not any(tells(note, wish) for note in notes)]
-
-
 # "Write a limerick", "please shorten this": done with one answer. What names somebody's own things tells of them.
 _TASK = re.compile(
     r"(?:(?:ok|okay|great|now|then|and|also|thanks|hi|hello|hey|perfect|nice)[,.!]?\s)*(?:please\s)?"
@@ -109,6 +93,30 @@ _ACKNOWLEDGED = re.compile(
     r"good (?:morning|evening|night)|thanks?(?: you)?(?: (?:so|very) much| a lot)?(?: for .{0,40})?)\b[,.!]?",
     re.IGNORECASE,
 )
+_IDLE = re.compile(
+    r"(?:the )?user (?:asks|asked|is asking|wonders|wants to know|would like to know|needs? (?:advice|help|to know)|"
+    r"is looking for (?:advice|tips|help)|says?\b|said\b|thanks?\b|greets?\b|"
+    r"does(?:n['\u2019]t| not) know(?: yet)?[.!]?$)"
+    r"|el usuario (?:pregunta|quiere saber|agradece|saluda|da las gracias)\b"
+    r"|der nutzer (?:fragt|möchte wissen|will wissen|bedankt|dankt?e?|grüßt)\b"
+    r"|l['\u2019]utilisateur (?:demande|veut savoir|souhaite savoir|remercie|salue)\b"
+    r"|o usuário (?:pergunta|quer saber|agradece|cumprimenta)\b"
+    r"|пользователь (?:спрашивает|хочет знать|благодарит|здоровается|приветствует)\b"
+    r"|ユーザーは.{0,80}(?:尋ねて|質問して|聞いて|知りたい|感謝して|挨拶)",
+    re.IGNORECASE,
+)
+
+
+# Of whom it tells cannot be known where it stands alone.
+_POINTING = re.compile(r"(?:he|she|it|they|this|that|these|those)\b", re.IGNORECASE)
+
+
+def is_statement(sentence: str) -> bool:
+    """Say whether a sentence tells something by itself, and does not only ask, or report that somebody asked."""
+    is_question = sentence.rstrip().endswith(("?", "\uff1f"))
+    return not (is_question or _IDLE.match(sentence) or _POINTING.match(sentence))
+
+
 _USER_DOES = re.compile(r"User (?P<verb>[^\W\d_]+)")
 # Who may stand before a verb and be the user, also where "I" is left out: "Just moved to Oslo."
 _SELF: Final = word_set(
