@@ -121,7 +121,8 @@ async def test_a_worker_that_wakes_after_another_took_over_writes_nothing_and_co
     assert len((await late.ask("GET", "/receipts"))[1]["receipts"]) == 1
 
 
-async def test_what_another_took_over_and_did_not_end_is_left_to_it() -> None:
+@pytest.mark.parametrize("fails", [False, True])
+async def test_what_another_took_over_and_did_not_end_is_left_to_it(fails: bool) -> None:
     store, clock = InMemoryStore(), Clock()
     late, other = process(store, clock), process(store, clock)
     begun, may_answer = threading.Event(), threading.Event()
@@ -136,6 +137,8 @@ async def test_what_another_took_over_and_did_not_end_is_left_to_it() -> None:
         clock.advance(CONFIG.lease_seconds)
         taking.start()
         assert begun.wait(60)
+        if fails:
+            raise OSError("no answer")
         return remember(messages)
 
     late.memory.respond, other.memory.respond = respond, slow
