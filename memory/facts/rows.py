@@ -12,7 +12,7 @@ from memory.control import belongs, read_epoch
 from memory.effects import StoreEffects, delete, put, read_many, scan, side_by_side
 from memory.facts.confirmations import Confirmations, confirmation_puts
 from memory.facts.fact import Fact, from_item, is_proper, to_item
-from memory.facts.rules import FactSet, adopt, candidates, suspects
+from memory.facts.rules import FactSet, adopt, candidates, suspects, unite
 from memory.namespaces import Owner
 from memory.text import normalize
 
@@ -97,6 +97,7 @@ def _fact_set_of(owner: Owner, epoch: str, read: _Rows) -> FactSet:
 
 def save(owner: Owner, old: FactSet, new: FactSet) -> StoreEffects[None]:
     """Write what makes the stored facts the new ones: rows put and deleted, revisions archived, repeats noted."""
+    new = unite(new)
     facts, history = owner.namespace("facts"), owner.namespace("history")
     present = frozenset(fact.id for fact in new.rows.values())
     archived = new.archived[len(old.archived) :]

@@ -324,6 +324,15 @@ def adopt(fact_set: FactSet, by_hand: Collection[str]) -> FactSet:
     return replace(fact_set, rows=rows, homes=homes)
 
 
+def unite(fact_set: FactSet) -> FactSet:
+    """Return the facts with one row for each content, the protected or else the first: a hand may have written two."""
+    rows = fact_set.rows
+    kept: dict[tuple[Status, str], str] = {}
+    for key in sorted(rows, key=lambda key: (not is_protected(rows[key]), rows[key].created_at, key)):
+        kept.setdefault((rows[key].status, normalize(rows[key].content)), key)
+    return remove(fact_set, *(rows.keys() - kept.values()))
+
+
 def suspects(rows: Mapping[str, Fact]) -> dict[str, Fact]:
     """Return the active rows that no prompt may show as they are, quarantined: a person sees them, and decides.
 

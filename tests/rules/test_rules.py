@@ -18,6 +18,7 @@ from memory.facts.rules import (
     limit,
     remove,
     retire,
+    unite,
     update,
 )
 from memory.facts.waiting import release
@@ -314,6 +315,17 @@ def test_quarantined_facts_stay_until_a_person_answers_and_where_many_wait_an_im
 
     assert done[MAX_HELD:] == ["full"] * 5
     assert [fact.content for fact in fact_set.rows.values()] == [each.content for each in drafts[:MAX_HELD]]
+
+
+def test_two_rows_that_say_the_same_become_one_the_protected_or_else_the_first() -> None:
+    rows = {
+        "a" * 64: draft("Likes tea", id="fact_0000000a", created_at=T1),
+        "b" * 64: draft("likes tea.", id="fact_0000000b", created_at=T0),
+        "c" * 64: draft("Likes milk", id="fact_0000000c", created_at=T0),
+        "d" * 64: draft("Likes MILK", id="fact_0000000d", created_at=T1, pinned=True),
+    }
+
+    assert set(unite(FactSet(SALT, rows)).rows) == {"b" * 64, "d" * 64}
 
 
 def test_a_row_written_by_hand_gets_an_id_and_a_proper_key() -> None:
