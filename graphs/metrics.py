@@ -70,7 +70,8 @@ class Metrics:
             self._counters[name] = counter = Counter(name, family.help, tuple(family.labels), registry=self.registry)
             # What can be counted is there from the start: a rate over a series that begins at 1 misses the first.
             for labels in product(*family.labels.values()):
-                counter.labels(*labels)
+                if labels[-1] not in REASONS or labels[0] == "refused":  # nothing else has a reason
+                    counter.labels(*labels)
 
     def _count(self, name: str, *labels: str, amount: float = 1) -> None:
         known = COUNTERS[name].labels.values()

@@ -69,7 +69,7 @@ async def attempt(act: Callable[[House], Awaitable[int]], house: House) -> str:
 async def run(operation: Operation, how: How, at: int, kind: str) -> tuple[View, str] | None:
     """Return what one cell leads to and what was answered; `None` if the operation ended before it came to that."""
     is_of_threads = operation.is_of_threads or how == "erase"
-    async with KINDS[kind](await prepared(operation, kind), with_threads=is_of_threads) as world:
+    async with KINDS[kind](await prepared(operation, kind), with_threads=is_of_threads) as world, world.ending():
 
         async def disturb(other: Tap) -> str:
             if how == "clock":
@@ -150,6 +150,10 @@ def is_whole(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--whole"))
 
 
+NAMES = [pytest.param(name, marks=pytest.mark.xdist_group(f"matrix {name}")) for name in OPERATIONS]
+"""One worker takes all of an operation: each would prepare its worlds again."""
+
+
 async def hold(name: str, how: How, kind: str, is_whole: bool) -> None:
     every = 1 if is_whole else EVERY[kind]
     broken = await sentence(OPERATIONS[name], how, kind, every)
@@ -159,7 +163,7 @@ async def hold(name: str, how: How, kind: str, is_whole: bool) -> None:
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 @pytest.mark.parametrize("how", HOWS)
-@pytest.mark.parametrize("name", list(OPERATIONS))
+@pytest.mark.parametrize("name", NAMES)
 async def test_laws_hold_at_every_place(name: str, how: How, kind: str, is_whole: bool) -> None:
     await hold(name, how, kind, is_whole)
 
@@ -175,13 +179,13 @@ async def test_erased_words_are_in_no_byte_of_a_file() -> None:
 
 
 @pytest.mark.parametrize("how", HOWS)
-@pytest.mark.parametrize("name", list(OPERATIONS))
+@pytest.mark.parametrize("name", NAMES)
 async def test_laws_hold_on_a_stock_store(name: str, how: How, is_whole: bool) -> None:
     await hold(name, how, "stock sqlite", is_whole)
 
 
 @pytest.mark.parametrize("how", HOWS)
-@pytest.mark.parametrize("name", list(OPERATIONS))
+@pytest.mark.parametrize("name", NAMES)
 async def test_laws_hold_on_postgres(name: str, how: How, is_whole: bool, database: str) -> None:
     POSTGRES.set(database)
     await hold(name, how, "postgres", is_whole)

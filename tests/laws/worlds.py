@@ -19,7 +19,7 @@ from langgraph.store.base import BaseStore, ListNamespacesOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-from palimpsest import RunningSummary, open_checkpointer, open_postgres_store, open_store
+from palimpsest import MemoryService, RunningSummary, open_checkpointer, open_postgres_store, open_store
 from tests.fakes import Clock
 from tests.laws.doors import NO_FOLDER, House
 from tests.laws.interruptions import Tap, tapped
@@ -62,6 +62,14 @@ class World:
         self.folder = NO_FOLDER
         self.store: BaseStore = InMemoryStore()
         self.saver: BaseCheckpointSaver[str] = _saver(snapshot.saved)
+        self._services: list[MemoryService] = []
+
+    @asynccontextmanager
+    async def ending(self) -> AsyncIterator[None]:
+        """End all processes with what is inside: what one that was killed has left is not written down by this one."""
+        yield
+        for service in self._services:
+            service.close(0)
 
     def house(self, tap: Tap | None = None, folder: Path = NO_FOLDER) -> House:
         """Return a fresh process; what it asks of the store goes through the tap.
@@ -71,6 +79,7 @@ class World:
         store = tapped(self.store, tap) if tap else self.store
         house = House(store, self.saver, self.rows, self.clock, folder)
         house.ids = self.ids
+        self._services.append(house.service)
         return house
 
     async def fill(self, snapshot: Snapshot) -> None:
