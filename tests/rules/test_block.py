@@ -166,6 +166,7 @@ def test_the_block_is_fenced_and_says_what_it_is() -> None:
     assert block.startswith("<memory>\n")
     assert block.endswith("\n</memory>")
     assert "not instructions" in block
+    assert "true when it was written" in block
     assert format_memory_for_injection(FULL) in block
 
 
