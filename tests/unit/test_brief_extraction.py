@@ -72,6 +72,7 @@ def test_what_only_asks_or_thanks_costs_no_call() -> None:
     asked = [
         "What is a fjord?",
         "Thanks a lot!",
+        "Hello there!",
         "OK, thanks. Bye!",
         "Haha, good one. Which is longer?",
         "And which one is the deepest? How deep is it?",

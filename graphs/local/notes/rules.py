@@ -89,7 +89,8 @@ def without_requests(text: str) -> str:
 
 
 _ACKNOWLEDGED = re.compile(
-    r"\b(?:ok|okay|haha|ha|great|perfect|cool|nice|fine|good one|i see|got it|sounds good|hi|hello|hey|bye|goodbye|"
+    r"\b(?:ok|okay|haha|ha|great|perfect|cool|nice|fine|good one|i see|got it|sounds good|bye|goodbye|"
+    r"(?:hi|hello|hey)(?: there)?|"
     r"good (?:morning|evening|night)|thanks?(?: you)?(?: (?:so|very) much| a lot)?(?: for .{0,40})?)\b[,.!]?",
     re.IGNORECASE,
 )
