@@ -70,16 +70,19 @@ def _salt(owner: Owner) -> str:
 def _fact_set_of(owner: Owner, epoch: str, read: _Rows) -> FactSet:
     rows: dict[str, Fact] = {}
     by_hand = set()
+    unreadable = []
     for item in read.facts:
         if not belongs(item.value, epoch):
             continue
         try:
             rows[item.key] = from_item(item.value, epoch=epoch, created_at=item.created_at.isoformat())
         except ValueError as error:
-            logger.warning("skipped an unreadable fact under key %.64s: bad %s", item.key, str(error).partition(" ")[0])
+            unreadable.append(f"{item.key:.64} (bad {str(error).partition(' ')[0]})")
             continue
         if not is_proper(item.key, item.value):
             by_hand.add(item.key)
+    if unreadable:
+        logger.warning("skipped %d unreadable facts: %s", len(unreadable), ", ".join(unreadable[:5]))
     rows.update(suspects(rows))
     known = [item for item in read.confirmations if belongs(item.value, epoch)]
     history = [item for item in read.history if item]

@@ -114,7 +114,7 @@ def test_a_row_broken_by_hand_is_skipped_and_logged(
 
     assert facts.list() == [good]
     assert facts.snapshot().facts == (good,)
-    assert "skipped an unreadable fact" in caplog.text
+    assert "skipped 1 unreadable facts: " in caplog.text
     assert "Rome" not in caplog.text
 
 
