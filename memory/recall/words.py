@@ -48,19 +48,6 @@ _PHATIC: Final = word_set(
 _ENDINGS: Final = (("ness", ""), ("sses", "ss"), ("ings", ""), ("edly", ""), ("ies", "y"), ("ing", ""), ("ed", ""))
 _ENDINGS_LAST: Final = (("es", ""), ("s", ""), ("ly", ""))
 _GRAM: Final = 4
-# Forms that no ending tells, behind the word that they are forms of.
-_IRREGULAR: Final = """begin began begun, bite bit bitten, break broke broken, bring brought, build built, buy bought,
-    catch caught, choose chose chosen, come came, draw drew drawn, drink drank drunk, drive drove driven,
-    eat ate eaten, fall fell fallen, feel felt, fight fought, find found, fly flew flown, forget forgot forgotten,
-    get got gotten, give gave given, go went gone, grow grew grown, hear heard, hide hid hidden, hold held, keep kept,
-    know knew known, lead led, learn learnt, leave left, lend lent, lose lost, make made, mean meant, meet met,
-    pay paid, ride rode ridden, ring rang rung, run ran, say said, see saw seen, sell sold, send sent, shoot shot,
-    sing sang sung, sit sat, sleep slept, speak spoke spoken, spend spent, stand stood, steal stole stolen,
-    swim swam swum, take took taken, teach taught, tell told, think thought, throw threw thrown,
-    understand understood, wake woke woken, wear wore worn, win won, write wrote written,
-    child children, man men, woman women, person people, foot feet, tooth teeth, wife wives, knife knives,
-    shelf shelves"""
-_BASES: Final = {form: base for base, *forms in map(str.split, _IRREGULAR.split(",")) for form in forms}
 _SENTENCE_END: Final = ".!?:\n\u2026"
 
 
@@ -117,8 +104,7 @@ def date_words(when: str, days: int = 0) -> list[str]:
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """Return a word without its English ending: "camping" and "camps" as "camp", "went" as "go"; others lose little."""
-    word = _BASES.get(word, word)
+    """Return a word without its English ending: "camping" and "camps" as "camp"; others lose little."""
     if len(word) < 4 or not word.isascii():
         return word
     for ending, instead in _ENDINGS + _ENDINGS_LAST:

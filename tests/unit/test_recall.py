@@ -47,8 +47,6 @@ def test_what_shares_words_is_found_and_what_was_removed_is_not() -> None:
         ("Où habite-t-elle, à Tromsø?", "Lives in Tromso"),
         ("東京に住んでいますか", "東京で働いている"),
         ("Caroline's dog", "Caroline has a dog"),
-        ("What did she buy?", "Bought a piano"),
-        ("Who are the women?", "A woman called Ada"),
     ],
 )
 def test_words_that_are_written_otherwise_are_found(query: str, text: str) -> None:
