@@ -129,6 +129,7 @@ async def test_a_full_disk_is_named_where_it_stops_something_and_what_was_there_
             await each.execute("PRAGMA max_page_count = 1000000")
         assert [fact.content.split()[0] for fact in await house.facts.alist()] == ["Likes"]
         assert (await edit(60))[0] == 200
+        assert await asyncio.to_thread(house.service.close), "what was left is written down as there is room again"
 
 
 async def test_a_command_that_waits_in_vain_for_a_locked_file_names_it_and_has_not_written(
