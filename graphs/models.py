@@ -112,15 +112,11 @@ def fit_to_profile(context: Context, limits: ModelProfile | None) -> Context:
     """Return the context with each budget capped by what the model can bear; smaller and other choices stay."""
     if limits is None:
         return context
+    given = context if context.delta_tokens is not None else replace(context, delta_tokens=limits.delta_tokens)
+    capped = ("max_tokens", "max_summary_tokens", "memory_tokens", "delta_tokens", "reply_tokens")
     return replace(
-        context,
-        max_tokens=min(context.max_tokens, limits.max_tokens),
-        max_summary_tokens=min(context.max_summary_tokens, limits.max_summary_tokens),
-        memory_tokens=min(context.memory_tokens, limits.memory_tokens),
-        delta_tokens=limits.delta_tokens
-        if context.delta_tokens is None
-        else min(context.delta_tokens, limits.delta_tokens),
-        reply_tokens=min(context.reply_tokens, limits.reply_tokens),
+        given,
+        **{name: min(getattr(given, name), getattr(limits, name)) for name in capped},
         cache_ttl_seconds=max(context.cache_ttl_seconds, limits.cache_ttl_seconds),
         summarize=context.summarize or limits.summarize,
     )

@@ -66,15 +66,7 @@ def memory_tools(
     if unknown := sorted(set(names) - set(NAMES)):
         raise ValueError(f"tools: there is no {', '.join(map(repr, unknown))}; there are {', '.join(NAMES)}")
     tools = _MemoryTools(service, asked_by)
-    wanted: dict[MemoryToolName, Callable[..., Answer]] = {
-        "search_memory": tools.search_memory,
-        "read_conversation": tools.read_conversation,
-        "list_memories": tools.list_memories,
-        "remember": tools.remember,
-        "forget": tools.forget,
-        "restore": tools.restore,
-    }
-    return tuple(_tool(name, wanted[name]) for name in names)
+    return tuple(_tool(name, getattr(tools, name)) for name in names)
 
 
 def _tool(name: MemoryToolName, answer: Callable[..., Answer]) -> BaseTool:
@@ -117,7 +109,7 @@ class _Opened(NamedTuple):
 
 
 class _MemoryTools:
-    """The tools' bodies; their docstrings are what the model reads of them."""
+    """The tools' bodies, each under its name; their docstrings are what the model reads of them."""
 
     def __init__(
         self, service: Callable[[], MemoryService], asked_by: Callable[[Runtime, str], InWhoseName] | None = None

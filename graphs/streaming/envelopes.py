@@ -128,7 +128,7 @@ class EnvelopePairing:
         That is right for the `values` of an interrupted step: they are that checkpoint with the finished
         tasks' writes applied, as `get_state` shows it.
         """
-        ready = [_with(held.event, self._nearest(held.run)) for waiting in self._held.values() for held in waiting]
+        ready = [_stamped(held.event, self._nearest(held.run)) for waiting in self._held.values() for held in waiting]
         self._held.clear()
         return ready
 
@@ -158,7 +158,7 @@ class EnvelopePairing:
         ready: list[StreamEvent] = []
         for held in self._held.pop(graph, []):
             if held.run.slot.step is None:
-                ready.append(_with(held.event, self._nearest(held.run)))
+                ready.append(_stamped(held.event, self._nearest(held.run)))
             else:
                 ready += self._stamp_or_hold(held.event, held.run)
         return ready
@@ -246,18 +246,4 @@ def _below(task: Namespace, ancestor: Namespace) -> bool:
 
 
 def _stamped(event: PlainEvent, checkpoint: Checkpoint | None) -> StreamEvent:
-    return StreamEvent(
-        type=event["event"],
-        event=event["event"],
-        name=event["name"],
-        run_id=event["run_id"],
-        parent_ids=event["parent_ids"],
-        tags=event["tags"],
-        metadata=event["metadata"],
-        data=event["data"],
-        checkpoint=checkpoint,
-    )
-
-
-def _with(event: StreamEvent, checkpoint: Checkpoint | None) -> StreamEvent:
-    return {**event, "checkpoint": checkpoint}
+    return {**event, "type": event["event"], "checkpoint": checkpoint}

@@ -119,7 +119,10 @@ def gate() -> Iterator[threading.Event]:
 def test_ctrl_c_ends_a_turn_and_not_the_conversation(
     server: DevServer, model: StubModel, tmp_path: Path, gate: threading.Event
 ) -> None:
-    model.respond = Scripted(chat=lambda request: Reply(text="Yes.", gate=gate if "slow" in request.last else None))
+    # What the turn that was ended said goes with the next one.
+    model.respond = Scripted(
+        chat=lambda request: Reply(text="Yes.", gate=gate if request.last.endswith("slow.") else None)
+    )
     with Terminal(server, tmp_path, "chat") as person:
         person.sees("you> ")
         person.types("Think slow.\n")
