@@ -59,11 +59,12 @@ WATCH = """() => {
 
 
 def test_the_countdown_runs_down_and_nothing_jumps_when_the_page_looks_again(page: Any, model: StubModel) -> None:
+    go(page, "Waiting")
+    expect(page.get_by_text("All that was said is learned.")).to_be_visible()
     gate = threading.Event()
     model.respond = Scripted(extraction_gate=gate)
     try:
         say(page, "I walk along the river.")
-        go(page, "Waiting")
         expect(page.locator("time[data-due]")).to_have_text(re.compile(r"^in (\d+ min )?\d+ s$"))
         page.evaluate(WATCH)
         for _ in range(3):
