@@ -86,9 +86,10 @@ $(BROWSER)/node_modules/unpacked: $(BROWSER)/package-lock.json $(BROWSER)/unpack
 	@$(call patiently,cd $(BROWSER) && $(NPM_CI) && node unpack.mjs || echo "No browser can be had here: the page's tests are skipped.")
 	@mkdir -p $(@D) && touch $@
 
-# Server tests mostly wait for their servers, so more workers than cores pay; a file's tests share its server. They come
-# first, as they are collected: ordered by their number of tests, the few long ones would be left to one worker.
-WORKERS ?= 5
+# Server tests mostly wait for their servers, so more workers than cores pay; a fifth on two cores costs what it imports. A
+# file's tests share its server. They come first, as they are collected: ordered by their number of tests, the few long ones
+# would be left to one worker.
+WORKERS ?= 4
 LOCKED ?= dev
 TESTS = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What is promised, from outside: laws in process, pure rules, and stories of people at one running server.
