@@ -69,12 +69,12 @@ def create_and_delete(facts: FactStore) -> Callable[[], Any]:
 
 
 def merge(facts: list[Fact]) -> Callable[[], Any]:
-    fact_set = FactSet("ada")
+    fact_set = FactSet("ada", epoch="e")
     for fact in facts:
         fact_set, _ = create(fact_set, fact, CONFIG, evidence="")
     changes = tuple(Change(action="new", content=f"User met captain {number}", sources=("m",)) for number in range(5))
     extraction = Extraction(changes=changes)
-    update = partial(FactUpdate, fact_set, thread_id="t", epoch="e", now=NOW, config=CONFIG)
+    update = partial(FactUpdate, fact_set, thread_id="t", now=NOW, config=CONFIG)
     return lambda: update().apply(extraction)
 
 

@@ -84,9 +84,11 @@ class Purse:
 
     def used_up_until(self, owner: Owner) -> float | None:
         """Return until when the user's memory asks no model, by what is known here; `None` if it may."""
+        if not self.budget.calls:
+            return None
         with self._lock:
             day = self._today(owner)
-            is_used_up = 0 < self.budget.calls <= (day.told or 0) + day.unsaved
+            is_used_up = self.budget.calls <= (day.told or 0) + day.unsaved
         return self.budget.next_day(self._clock()) if is_used_up else None
 
     def check(self, owner: Owner) -> None:
@@ -109,6 +111,8 @@ class Purse:
 
     def save(self, owner: Owner) -> StoreEffects[None]:
         """Write down what was used since the last time."""
+        if not self.budget.calls:
+            return
         with self._lock:
             day = self._today(owner)
             unsaved = day.unsaved

@@ -11,12 +11,12 @@ from datetime import tzinfo
 from typing import Annotated, Any, Final, Self
 from zoneinfo import ZoneInfo
 
-from langgraph.store.base import GetOp, Item
+from langgraph.store.base import Item
 from pydantic import AfterValidator, Field
 
 from memory.config import Approval
 from memory.door import transaction
-from memory.effects import StoreEffects, put
+from memory.effects import StoreEffects, put, read
 from memory.forms import plain, read_as
 from memory.namespaces import Owner
 
@@ -78,7 +78,7 @@ class Control:
 
     @classmethod
     def of_item(cls, item: Item | None) -> Self:
-        """Return what an item (`control_get`) tells."""
+        """Return what the item tells."""
         return read_as(cls, item.value if item else {}, ())
 
     @property
@@ -96,15 +96,9 @@ class Control:
         return zone_named(name) if name else None
 
 
-def control_get(owner: Owner) -> GetOp:
-    """Return the read of the user's control (`Control.of_item`)."""
-    return GetOp(owner.control, _KEY, refresh_ttl=False)
-
-
 def read_control(owner: Owner) -> StoreEffects[Control]:
     """Read the user's control."""
-    (item,) = yield [control_get(owner)]
-    return Control.of_item(item)
+    return Control.of_item((yield from read(owner.control, _KEY)))
 
 
 def read_epoch(owner: Owner) -> StoreEffects[str]:

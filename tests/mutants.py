@@ -645,8 +645,8 @@ MUTANTS = (
     Mutant(
         "a worker whose lease is another's counts a failure",
         "memory/updates/update.py",
-        "    if lease.token != terms.token:\n        raise _LeaseLost\n    if len(batch) > 1",
-        "    if len(batch) > 1",
+        "    if lease.token != terms.token:\n        raise _LeaseLost\n    is_each_tried",
+        "    is_each_tried",
         (UPDATES,),
     ),
     Mutant(

@@ -85,7 +85,7 @@ def _answer_in(value: object, text: str) -> Answer | None:
     if isinstance(value, list):  # some models leave the object around the list out
         return Answer(facts=tuple(value)) if all(map(_is_fact, value)) else None
     if isinstance(value, Mapping) and not value.keys().isdisjoint((*FACT_LISTS, "profile")):
-        return Answer.model_validate(value)
+        return Answer.model_validate({**value, "unread": 0})  # a count of ours, which no model gives
     return None
 
 

@@ -6,6 +6,7 @@ make of them comes with the model (`MemoryConfig.note_rules`).
 """
 
 from collections.abc import Generator, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
@@ -54,6 +55,7 @@ def read_briefly(
     for said, noted in examples:
         prompt += [HumanMessage(said), AIMessage(noted)]
     facts: list[dict[str, object]] = []
+    heard = " ".join(each.text for each in messages)
     for number, message in enumerate(new, 1):
         text, before = one_line(message.text), line_before(message, messages)
         question = next((part for part in reversed(sentences(before)) if part.endswith("?")), "")
@@ -61,22 +63,22 @@ def read_briefly(
         told = (rules.stated(text, day_of(message)) if rules else text) or (text if is_answer else "")
         if not is_answer and not words(told):
             continue
-        question = shortened(question, MAX_CONTEXT_CHARS)
-        asked = HumanMessage(f'Asked "{question}", the user says: {told}' if is_answer else told)
+        asked = HumanMessage(
+            f'Asked "{shortened(question, MAX_CONTEXT_CHARS)}", the user says: {told}' if is_answer else told
+        )
         most = min(_MOST, _A_FEW + len(text) // _CHARS_PER_FACT)
         raw = yield ExtractionCall((*prompt, asked), _schema(most, min(_SENTENCE_CHARS, config.max_fact_chars)))
         given = [one_line(each) for each in parse_answer(raw).facts if isinstance(each, str) and each.strip()][:most]
-        heard = " ".join(each.text for each in messages)
         kept = (
             rules.kept(given, told, heard, config.max_fact_chars) if rules else [(each, "knowledge") for each in given]
         )
         for content, category in kept:
-
-            def is_over(older: str, said: str = text, content: str = content) -> bool:
-                return rules is not None and rules.replaces(said, content, older)
-
-            facts = [each for each in facts if each["message"] == number or not is_over(str(each["content"]))]
-            known = next((at for at, fact in enumerate(shown, 1) if is_over(fact.content)), 0)
+            if rules:
+                replaces = partial(rules.replaces, text, content)
+                facts = [each for each in facts if each["message"] == number or not replaces(str(each["content"]))]
+                known = next((at for at, fact in enumerate(shown, 1) if replaces(fact.content)), 0)
+            else:
+                known = 0
             action = "corrects" if known else "new"
             made = {"content": content, "category": category, "confidence": CONFIDENCE}
             facts.append({"message": number, "action": action, "known": known, **made})

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import cached_property
 from typing import Final
 
 from memory import prompts
@@ -131,18 +132,25 @@ class _Reading:
         marked = {message.id for number, message in enumerate(self._new, 1) if number in numbers}
         return frozenset(_ids(self._new)) - self._sensitive - marked
 
+    @cached_property
+    def _told_before(self) -> str:
+        """What may lend a section words, numbers and dates beside what was said: it is rewritten as a whole."""
+        return " ".join((*(fact.content for fact in self._known.values()), *self._profile.values()))
+
+    @cached_property
+    def _words_of_all(self) -> frozenset[str]:
+        return frozenset(self._said | words(self._told_before))
+
     def section(self, name: str, text: str) -> Section | Refusal | None:
         """Return a section of the profile as it was rewritten, or why not; `None` if there is no such section."""
         full = next((each for each in SECTIONS if name in (each, each.partition(".")[2])), None)
         if full is None:
             return None
-        # It is rewritten as a whole, so all that it was told of before may lend it words, numbers and dates.
-        before = " ".join((*(fact.content for fact in self._known.values()), *self._profile.values()))
         wanted, newest = words(text), self._new[-1]
         reason = self._objection(text)
         if not reason and (
-            len(wanted & (self._said | words(before))) < _GROUNDED * len(wanted)
-            or unfounded(text, f"{self._user_text} {before}", day_of(newest))
+            len(wanted & self._words_of_all) < _GROUNDED * len(wanted)
+            or unfounded(text, f"{self._user_text} {self._told_before}", day_of(newest))
         ):
             reason = "not_said"
         if reason:

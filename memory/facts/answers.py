@@ -15,6 +15,7 @@ from memory.control import belongs, count_edit
 from memory.door import transaction
 from memory.effects import StoreEffects, delete, put
 from memory.facts.chain import FactHistory, read_fact_history
+from memory.facts.deletions import gone_in
 from memory.facts.fact import HELD, Fact, may_be_used
 from memory.facts.rows import ANSWER
 from memory.facts.words import words
@@ -48,17 +49,25 @@ class Waiting(NamedTuple):
     is_asked: bool = False
 
 
-def read_waiting(owner: Owner, epoch: str, exchanges: Sequence[Exchange]) -> StoreEffects[list[Waiting]]:
-    """Read what of each exchange waits for the user's yes; what none of them was judged to hold back costs nothing.
+def read_untold(
+    owner: Owner, epoch: str, exchanges: Sequence[Exchange]
+) -> StoreEffects[tuple[Mapping[str, frozenset[str]], list[Waiting]]]:
+    """Read what nothing may tell of exchanges: which messages went with a fact (`gone_in`), and what of each waits.
 
     Args:
         owner: Whose memory.
         epoch: The user's current epoch.
         exchanges: What the journal holds.
     """
+    history = yield from read_fact_history(owner)
+    conversations = [(each.thread_id, each.messages) for each in exchanges]
+    return gone_in(history, epoch, conversations), _waiting_in(history, epoch, exchanges)
+
+
+def _waiting_in(history: FactHistory, epoch: str, exchanges: Sequence[Exchange]) -> list[Waiting]:
+    """Return what of each exchange waits for the user's yes; nothing of one of which no message was held back."""
     if not any(each.held for each in exchanges):
         return [Waiting() for _ in exchanges]
-    history = yield from read_fact_history(owner)
     waiting = {fact.id for fact in history.facts.rows.values() if fact.status in HELD}
     # What is history was in use once, but for older words of what still waits.
     used = [fact for fact in history.every if fact.id not in waiting]

@@ -58,7 +58,7 @@ def change_facts(
     sections = () if is_imported(thread_id) else extraction.profile
     if config.approval != "off":
         sections = approved_sections(sections, profile, [fact.content for fact in before.active().values()])
-    update = FactUpdate(before, thread_id=thread_id, epoch=epoch, now=now, config=config)
+    update = FactUpdate(before, thread_id=thread_id, now=now, config=config)
     update.apply(extraction, gone)
     yield from write_profile(owner, sections, epoch=epoch, now=now)
     yield from save(owner, before, update.fact_set)
@@ -87,10 +87,10 @@ class FactUpdate:
         let_go: Those that waited for a yes and made room: for newer forms of themselves, or at the bound.
     """
 
-    def __init__(self, fact_set: FactSet, *, thread_id: str, epoch: str, now: str, config: MemoryConfig) -> None:
+    def __init__(self, fact_set: FactSet, *, thread_id: str, now: str, config: MemoryConfig) -> None:
         self.fact_set = fact_set
         self.let_go: list[Fact] = []
-        self._thread_id, self._epoch, self._now, self._config = thread_id, epoch, now, config
+        self._thread_id, self._now, self._config = thread_id, now, config
         self._created: list[Fact] = []
         self._confirmed: list[str] = []
         self._superseded: list[str] = []
@@ -225,7 +225,7 @@ class FactUpdate:
             # A conversation corrects what a person protected, and must not lay it open to evictions by that.
             pinned=like is not None and is_protected(like),
             replaces=like.id if like else "",
-            epoch=self._epoch,
+            epoch=self.fact_set.epoch,
             thread_id=self._thread_id,
             message_ids=change.sources,
             edited_at=like.edited_at if like else "",

@@ -31,7 +31,6 @@ Reason = Literal[
     "stale",  # the user erased their memory meanwhile
 ]
 
-ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 
 

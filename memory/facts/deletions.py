@@ -169,16 +169,22 @@ def forgotten_messages(
 def read_gone(
     owner: Owner, epoch: str, conversations: Sequence[tuple[str, Sequence[StoredMessage]]]
 ) -> StoreEffects[dict[str, frozenset[str]]]:
+    """Read which messages nothing may tell of, and the replies to them: ids by thread; arguments as for `gone_in`."""
+    return gone_in((yield from read_fact_history(owner)), epoch, conversations)
+
+
+def gone_in(
+    history: FactHistory, epoch: str, conversations: Sequence[tuple[str, Sequence[StoredMessage]]]
+) -> dict[str, frozenset[str]]:
     """Find the messages that nothing may tell of, and the replies to them: ids by thread.
 
     A deleted fact came from them, or they say what one says that a person may want back, or that waits for a yes.
 
     Args:
-        owner: Whose memory.
+        history: What is known of the user's facts.
         epoch: The user's current epoch.
         conversations: Messages, oldest first, each after the thread they are from.
     """
-    history = yield from read_fact_history(owner)
     records = {
         item.key: record for item in history.items if item.key.startswith(DELETION) if (record := _record(item, epoch))
     }

@@ -12,7 +12,7 @@ from memory.control import count_edit, read_control, read_epoch
 from memory.door import transaction
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.applying import change_facts
-from memory.facts.chain import Chain, corrections, dormant, read_fact_history, with_ends
+from memory.facts.chain import Chain, FactHistory, corrections, dormant, read_fact_history, with_ends
 from memory.facts.changes import Extraction, Outcome, Reason
 from memory.facts.confirmations import Confirmations, read_confirmations
 from memory.facts.deletions import (
@@ -337,7 +337,8 @@ class FactEffects:
             rest = after = remove(before, *held)
             for fact in going:
                 after = retire(after, fact.id, "ended", now=now)
-            yield from self._take_back(rest, after, UndoneFacts(removed=going), edit)
+            history = yield from read_fact_history(self.owner)
+            yield from self._take_back(history, rest, after, UndoneFacts(removed=going), edit)
         logger.info("retired %s", ", ".join(fact.id for _, fact in found[:5]))
         return now
 
@@ -385,15 +386,16 @@ class FactEffects:
         if undone is None:
             return None
         after, done = undone
-        yield from self._take_back(history.facts, after, done, edit)
+        yield from self._take_back(history, history.facts, after, done, edit)
         logger.info("took back a change: restored %d, removed %d", len(done.restored), len(done.removed))
         return done
 
-    def _take_back(self, before: FactSet, after: FactSet, done: UndoneFacts, edit: str) -> StoreEffects[None]:
+    def _take_back(
+        self, history: FactHistory, before: FactSet, after: FactSet, done: UndoneFacts, edit: str
+    ) -> StoreEffects[None]:
         """Write facts that a person takes back or restores."""
         now = max((fact.updated_at for fact in after.archived), default="")
         after = limit(after, self.config, before.rows)
-        history = yield from read_fact_history(self.owner)
         epoch = before.epoch
         # Without what it corrected: that may be true again.
         for fact in done.removed:

@@ -20,7 +20,6 @@ Source = Literal["conversation", "library", "page", "api", "cli"]
 
 Name = TypeVar("Name", bound=str)
 
-STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 SOURCES: Final[tuple[Source, ...]] = get_args(Source)
 # Nothing uses these until a person has looked at them: what reads as an order, may hold a secret, or waits for a yes.
 HELD: Final[frozenset[Status]] = frozenset({"quarantined", "waiting"})

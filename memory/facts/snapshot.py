@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Self
 
 from memory.effects import StoreEffects, scan, side_by_side
-from memory.facts.fact import Fact, is_over, strongest_first
+from memory.facts.fact import Fact, is_over, may_be_used, strongest_first
 from memory.facts.profile import StoredSection, sections_of, told
 from memory.facts.rows import read_fact_set
 from memory.facts.rules import JUDGED_CHARS
@@ -49,9 +49,8 @@ def read_snapshot(owner: Owner) -> StoreEffects[MemorySnapshot]:
     """
     fact_set, items = yield from side_by_side(read_fact_set(owner), scan(owner.namespace("profile")))
     active, sections = strongest_first(list(fact_set.active().values())), told(sections_of(items, fact_set.epoch))
-    # What reads as an order is no active fact, as far as any is judged.
     read = accumulate(len(fact.content) for fact in active)
-    facts = tuple(fact for fact, chars in zip(active, read, strict=True) if chars <= JUDGED_CHARS)
+    facts = tuple(fact for fact, chars in zip(active, read, strict=True) if chars <= JUDGED_CHARS and may_be_used(fact))
     profile = {
         name: replace(section, past={at: text for at, text in section.past.items() if may_be_shown(text)})
         for name, section in sections.items()

@@ -9,7 +9,6 @@ from memory.journal.journal import (
     read_journal,
     read_view,
     redact,
-    revision_get,
 )
 
 __all__ = [
@@ -23,5 +22,4 @@ __all__ = [
     "read_journal",
     "read_view",
     "redact",
-    "revision_get",
 ]

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, Self
 
-from langgraph.store.base import GetOp, Item, Op, PutOp
+from langgraph.store.base import Item, Op, PutOp
 
-from memory.control import Control, belongs, control_get
-from memory.effects import StoreEffects, delete, put, read_many, scan, side_by_side
+from memory.control import belongs, read_epoch
+from memory.effects import StoreEffects, delete, put, read, read_many, scan, side_by_side
 from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry, LineSource, entry_key, outdated, placed
 from memory.namespaces import Owner
@@ -41,7 +41,7 @@ class JournalRevision:
 
     @classmethod
     def of_item(cls, item: Item | None) -> Self:
-        """Return the revision that the item (`revision_get`) tells; a garbled one is none, and all is read again."""
+        """Return the revision that its item tells; a garbled one is none, and all is read again."""
         with suppress(KeyError, ValueError):
             if item:
                 return read_as(cls, {**item.value, "token": item.value["revision"]})
@@ -77,15 +77,9 @@ class JournalRevision:
         return put(owner.control, _key(owner), {"revision": self.token, "changes": plain(self)["changes"]})
 
 
-def revision_get(owner: Owner) -> GetOp:
-    """Return the read of the item that tells the revision (`JournalRevision.of_item`)."""
-    return GetOp(owner.control, _key(owner), refresh_ttl=False)
-
-
 def read_revision(owner: Owner) -> StoreEffects[JournalRevision]:
     """Read the journal's revision."""
-    (item,) = yield [revision_get(owner)]
-    return JournalRevision.of_item(item)
+    return JournalRevision.of_item((yield from read(owner.control, _key(owner))))
 
 
 def revision_put(owner: Owner) -> PutOp:
@@ -197,8 +191,7 @@ def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[Jo
         owner: Whose journal.
         known: What the caller has. An epoch or a revision that cannot be followed reads everything.
     """
-    controls: list[Op] = [control_get(owner), revision_get(owner)]
-    epoch, now = yield from _read_controls(controls)
+    epoch, now = yield from side_by_side(read_epoch(owner), read_revision(owner))
     keys = now.keys_since(known.revision.token) if known and known.epoch == epoch else None
     namespace = owner.namespace("journal")
     if keys is not None:
@@ -206,18 +199,13 @@ def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[Jo
         entries = _entries(filter(None, items), epoch)
         return JournalView(epoch, now, entries, is_whole=False, gone=keys - entries.keys())
     # The revision is read no later than the entries: a newer one would hide that they are old.
-    (epoch, now), every = yield from side_by_side(_read_controls(controls), scan(namespace))
+    epoch, now, every = yield from side_by_side(read_epoch(owner), read_revision(owner), scan(namespace))
     return JournalView(epoch, now, _entries(every, epoch), is_whole=True)
 
 
 def entries_in(items: Iterable[Item | None], epoch: str) -> list[JournalEntry]:
     """Return those items that are entries of this epoch."""
     return [*_entries(filter(None, items), epoch).values()]
-
-
-def _read_controls(controls: list[Op]) -> StoreEffects[tuple[str, JournalRevision]]:
-    control, revision = yield controls
-    return Control.of_item(control).epoch, JournalRevision.of_item(revision)
 
 
 def _entries(items: Iterable[Item], epoch: str) -> dict[str, JournalEntry]:

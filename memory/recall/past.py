@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from memory.control import read_control
 from memory.effects import StoreEffects, side_by_side
-from memory.facts.answers import Exchange, Waiting, read_waiting
-from memory.facts.deletions import read_gone
+from memory.facts.answers import Exchange, Waiting, read_untold
 from memory.journal import JournalEntry, read_journal
 from memory.journal.journal import JournalView, read_view
 from memory.namespaces import Owner
@@ -58,10 +57,7 @@ def read_asked(owner: Owner, epoch: str, entries: Sequence[JournalEntry]) -> Sto
 def _look(
     owner: Owner, epoch: str, entries: Sequence[JournalEntry]
 ) -> StoreEffects[list[tuple[JournalEntry, frozenset[str], Waiting]]]:
-    gone, waiting = yield from side_by_side(
-        read_gone(owner, epoch, [(entry.thread_id, entry.messages) for entry in entries]),
-        read_waiting(owner, epoch, list(map(exchange_of, entries))),
-    )
+    gone, waiting = yield from read_untold(owner, epoch, list(map(exchange_of, entries)))
     none = frozenset[str]()
     return [(entry, gone.get(entry.thread_id, none), waits) for entry, waits in zip(entries, waiting, strict=True)]
 

@@ -7,10 +7,9 @@ from typing import Literal
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.text import digest
+from memory.updates.schedule import LONGEST_WAIT
 from memory.updates.state import EntryState
 
-# A provider that wants to be left alone for more seconds than this said so under a clock that was ahead.
-_LONGEST = 86_400.0
 _REREADS_AT_ONCE = 2
 
 
@@ -88,7 +87,7 @@ class Entry:
             longest_delay: In seconds.
             answering: The models that have answered since they failed the last time: what waited for one need not.
         """
-        if self.state == "dead" or 0 < self.not_before - now <= _LONGEST:
+        if self.state == "dead" or 0 < self.not_before - now <= LONGEST_WAIT:
             return False
         is_fresh = not (self.attempts or self.waits or self.rereads > _REREADS_AT_ONCE) or (
             self.waits > 0 and self.model in answering

@@ -164,11 +164,16 @@ def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[No
     yield from settle(owner)
 
 
+def without_dead(entries: Iterable[Entry]) -> list[Entry]:
+    """Return those that do not wait for a hand."""
+    return [entry for entry in entries if entry.state != "dead"]
+
+
 def settle(owner: Owner) -> StoreEffects[list[Entry]]:
     """Bring the due marker in line with what is left, and return what that is, dead letters aside."""
     entries = yield from read_entries(owner)
     yield [due_marker(owner, entries)]
-    return [entry for entry in entries if entry.state != "dead"]
+    return without_dead(entries)
 
 
 def settle_thread(owner: Owner, thread_id: str) -> StoreEffects[None]:
@@ -180,7 +185,7 @@ def settle_thread(owner: Owner, thread_id: str) -> StoreEffects[None]:
 
 def due_marker(owner: Owner, entries: Iterable[Entry]) -> Op:
     """Return the write of when an owner's entries are due, dead letters aside; without any, there is no marker."""
-    left = [entry for entry in entries if entry.state != "dead"]
+    left = without_dead(entries)
     if not left:
         return delete(owner.due_namespace, owner.due_key)
     return put(owner.due_namespace, owner.due_key, {"due": min(entry.due for entry in left)})

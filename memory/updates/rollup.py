@@ -19,8 +19,8 @@ from memory.budget import BudgetUsedUp
 from memory.config import MemoryConfig
 from memory.control import Control, belongs, read_control
 from memory.door import transaction
-from memory.effects import StoreEffects, put, read, side_by_side
-from memory.facts.answers import Exchange, read_waiting
+from memory.effects import StoreEffects, put, read
+from memory.facts.answers import Exchange, read_untold
 from memory.facts.changes import Section
 from memory.facts.deletions import read_gone
 from memory.facts.profile import Profile, read_profile, texts_of, write_profile
@@ -315,7 +315,7 @@ def _without_forgotten(owner: Owner, epoch: str, folds: Iterable[Fold]) -> Store
         return []
     entries = {entry.key: entry for one in planned for entry in one.entries}
     asked = [Exchange(entry.thread_id, entry.messages, entry.screened().held) for entry in entries.values()]
-    gone, waiting = yield from side_by_side(_gone_of(owner, epoch, entries.values()), read_waiting(owner, epoch, asked))
+    gone, waiting = yield from read_untold(owner, epoch, asked)
     waits = {key: each.ids for key, each in zip(entries, waiting, strict=True)}
     kept = [
         [entry.without({*gone.get(entry.thread_id, ()), *waits[entry.key]}) for entry in one.entries] for one in planned

@@ -101,7 +101,8 @@ _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 _NOT_NOW = frozenset({402, 429, *range(500, 600)}) - {501}
 _NO_MONEY = re.compile(r"\bquota\b|credit balance", re.IGNORECASE)  # Google's and Anthropic's words
 _NO_CONNECTION = frozenset({"ConnectionError", "APIConnectionError", "TransportError", "ModelConnectionError"})
-_LONGEST_WAIT = 86_400.0
+LONGEST_WAIT = 86_400.0
+"""In seconds. What is to wait for longer was told so under a clock that was ahead."""
 
 # Answers about the one who asks: no key, no money, no right, no such model.
 _ABOUT_THE_CALLER = frozenset({401, 402, 403, 404})
@@ -143,7 +144,7 @@ def asked_to_wait(error: BaseException, now: float) -> float:
     said = next((str(each.get("retry-after", "")) for each in told if isinstance(each, Mapping)), "")
     with suppress(ValueError, OverflowError):
         seconds = float(said) if said[-1:].isdigit() else parsedate_to_datetime(said).timestamp() - now
-        return min(max(seconds, 0.0), _LONGEST_WAIT)
+        return min(max(seconds, 0.0), LONGEST_WAIT)
     return 0.0
 
 

@@ -5,7 +5,7 @@ Killed before that commit, the model is asked again for one portion; after it, t
 
 import logging
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from functools import partial
@@ -148,7 +148,7 @@ def _begin(owner: Owner, work: _Work, terms: Terms, thread_id: str | None, quiet
         work.waiting = waiting
         yield [terms.lease(work.next_keys()).write(owner)]
     else:
-        work.until, work.left, work.is_over = until if waiting else None, _pending(left), True
+        work.until, work.left, work.is_over = until if waiting else None, outbox.without_dead(left), True
     yield from outbox.remove(cancelled)
     yield [outbox.due_marker(owner, left)]
     work.cancelled = len(cancelled)
@@ -170,11 +170,7 @@ def _end(owner: Owner, terms: Terms) -> StoreEffects[list[Entry]]:
     left, lease = yield from side_by_side(outbox.read_entries(owner), read_lease(owner))
     if lease.token == terms.token:
         yield [Lease().write(owner), outbox.due_marker(owner, left)]
-    return _pending(left)
-
-
-def _pending(entries: Iterable[Entry]) -> list[Entry]:
-    return [entry for entry in entries if entry.state != "dead"]
+    return outbox.without_dead(left)
 
 
 @transaction
@@ -197,12 +193,12 @@ def _after_failure(
     )
     if lease.token != terms.token:
         raise _LeaseLost
-    if len(batch) > 1 and may_blame_text(error) and any(map(is_final, batch)):
-        # One message may be to blame for all.
+    is_each_tried = len(batch) > 1 and may_blame_text(error) and any(map(is_final, batch))
+    if is_each_tried:  # one message may be to blame for all
         work.waiting.extend((entry,) for entry in entries)
-        yield [terms.lease(work.next_keys()).write(owner)]
-        return
     yield [terms.lease(work.next_keys()).write(owner)]
+    if is_each_tried:
+        return
     failed = [
         replace(entry, rereads=entry.rereads + 1, due=now + retry_delay(entry.rereads + 1, terms.config))
         if is_overtaken
@@ -409,6 +405,6 @@ def _apply(
     if is_last:
         left = [entry for entry in there if entry not in claimed]
         yield [Lease().write(owner), outbox.due_marker(owner, left)]
-        return receipt, _pending(left)
+        return receipt, outbox.without_dead(left)
     yield [terms.lease(work.next_keys() if is_done else (entry.key for entry in claimed)).write(owner)]
     return receipt, None

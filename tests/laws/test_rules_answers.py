@@ -76,6 +76,12 @@ def test_what_is_not_read_of_a_long_answer_is_counted() -> None:
     assert 0.9 * told < counted <= told
 
 
+@pytest.mark.parametrize("unread", [None, "x", 5, 10**9])
+def test_what_a_model_says_of_facts_that_are_left_is_no_count(unread: object) -> None:
+    found = extract_facts(RecordingModel(replies=[json.dumps({**json.loads(FIGS), "unread": unread})]), SAID)
+    assert ([change.content for change in found.changes], found.refused) == (["Likes figs"], ())
+
+
 @pytest.mark.parametrize(
     "thoughts",
     [

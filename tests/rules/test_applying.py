@@ -36,7 +36,7 @@ def change(content: str = "", action: Any = "new", **fields: Any) -> Change:
 def apply(
     fact_set: FactSet, *changes: Change, refused: tuple[Refusal, ...] = (), thread_id: str = "t", **config: Any
 ) -> tuple[FactSet, Outcome]:
-    update = FactUpdate(fact_set, thread_id=thread_id, epoch="e", now=NOW, config=MemoryConfig(**config))
+    update = FactUpdate(replace(fact_set, epoch="e"), thread_id=thread_id, now=NOW, config=MemoryConfig(**config))
     update.apply(Extraction(changes=changes, refused=refused))
     return update.fact_set, update.outcome()
 
@@ -187,7 +187,7 @@ def test_F8_a_memory_full_of_protected_facts_refuses_with_the_reason() -> None:
 
 def test_a_change_that_the_user_deleted_is_refused() -> None:
     wanted = change("Lives in Bergen")
-    update = FactUpdate(FactSet(SALT), thread_id="t", epoch="e", now=NOW, config=MemoryConfig())
+    update = FactUpdate(FactSet(SALT, epoch="e"), thread_id="t", now=NOW, config=MemoryConfig())
     update.apply(Extraction(changes=(wanted,)), {wanted})
 
     assert not update.fact_set.rows

@@ -1,11 +1,11 @@
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.config import CATEGORIES
-from memory.facts.fact import SOURCES, STATUSES, Fact, fact_key, from_item, is_fact_id, is_proper, to_item
+from memory.facts.fact import SOURCES, Fact, Status, fact_key, from_item, is_fact_id, is_proper, to_item
 
 WRITTEN = "2026-01-01T00:00:00+00:00"
 facts = st.builds(
@@ -17,7 +17,7 @@ facts = st.builds(
     created_at=st.just(WRITTEN),
     updated_at=st.just("2026-01-02T00:00:00+00:00"),
     source=st.sampled_from(SOURCES),
-    status=st.sampled_from(STATUSES),
+    status=st.sampled_from(get_args(Status)),
     pinned=st.booleans(),
     revision=st.integers(1, 99),
     epoch=st.just("e"),
