@@ -175,9 +175,9 @@ check-wheel: $(VENV)/dev page
 	@echo "Wheel ..." && scripts/check-wheel $(BIN)/python
 
 BENCH_TURNS ?= 1000
-bench: $(VENV)/bench ## Measure against langmem and langchain, and rewrite the table of docs/costs.md (BENCH_TURNS=1000)
+bench: $(VENV)/bench ## Measure against langmem and langchain, into measured/ (BENCH_TURNS=1000)
 	@echo "Measuring $(BENCH_TURNS) turns (a quarter of an hour for 1000) ..."
-	@nice $(BIN)/python -m benchmarks.context --turns $(BENCH_TURNS) --write docs/costs.md
+	@nice $(BIN)/python -m benchmarks.context --turns $(BENCH_TURNS) --write measured/context.md
 
 # Not part of CI, for its time and its weights.
 bench-model: $(VENV)/dev ## Measure what the local model learns from our dialogues, and from conversations (DATA=folder or file)
@@ -186,15 +186,15 @@ bench-model: $(VENV)/dev ## Measure what the local model learns from our dialogu
 QUALITY_DATA = $(or $(DATA),../shared/data)
 EMBEDDED ?= local
 bench-quality: $(VENV)/bench ## Measure what recall finds of public conversations, beside peers; no model is asked (DATA=DIR EMBEDDED=local or none)
-	@MEM0_TELEMETRY=False nice $(BIN)/python -m benchmarks.quality "$(QUALITY_DATA)" --embedder $(EMBEDDED) --write docs/recall.md
+	@MEM0_TELEMETRY=False nice $(BIN)/python -m benchmarks.quality "$(QUALITY_DATA)" --embedder $(EMBEDDED) --write measured/recall.md
 
 bench-bill: $(VENV)/bench ## Count the tokens of a replayed conversation, beside peers; no model is asked, nothing is timed (DATA=DIR)
-	@nice $(BIN)/python -m benchmarks.bill "$(QUALITY_DATA)" --write docs/bill.md
+	@nice $(BIN)/python -m benchmarks.bill "$(QUALITY_DATA)" --write measured/bill.md
 
 LOAD ?= --users 20 --turns 5 --processes 1 --processes 2 --processes 3
 bench-load: ## Drive 1, 2 and 3 servers over one Postgres with many users at once (LOAD="--users 20 --turns 5 --processes 3")
 	@$(MAKE) --no-print-directory VENV=.venv-load .venv-load/load
-	@.venv-load/bin/python -m benchmarks.load $(LOAD) --write docs/load.md
+	@.venv-load/bin/python -m benchmarks.load $(LOAD) --write measured/load.md
 
 mutants: $(VENV)/dev ## Break one promise at a time, and print which test notices it (15 minutes)
 	@$(BIN)/python -m tests.mutants

@@ -1,17 +1,16 @@
 """The context tier against langmem and langchain: CPU time, tokenizer calls, bytes in the checkpoint file.
 
-    python -m benchmarks.context [--turns 1000] [--rounds 15] [--times 1] [--write docs/costs.md]
+    python -m benchmarks.context [--turns 1000] [--rounds 15] [--times 1] [--write measured/context.md]
 
-All in one process, on made-up conversations of 40 words a message. `--write` puts the table between the marks
-`<!-- benchmark: context -->` and `<!-- end -->` of a file. The exit code is 1 when a ratio is more
-than so many `--times` its goal.
+All in one process, on made-up conversations of 40 words a message. The exit code is 1 when a ratio is more than so many
+`--times` its goal.
 """
 
 import sys
 from pathlib import Path
 
 from benchmarks import checkpoints, decision, measuring
-from benchmarks.measuring import rewrite, table, verdict
+from benchmarks.measuring import keep, table, verdict
 from memory.context.tokens import shared_counter
 
 
@@ -28,7 +27,7 @@ def main() -> int:
     rows = [*decision.rows(options.rounds), decision.tokenizer_calls(options.turns), *checkpoints.rows(options.turns)]
     code = verdict(rows, options.times)
     if options.write:
-        rewrite(options.write, "context", table(rows))
+        keep(options.write, table(rows))
     return code
 
 

@@ -1,6 +1,6 @@
 """How much of what answers a question recall finds, beside peers; no model is asked, and nothing is judged.
 
-    python -m benchmarks.quality DATA [--embedder local|none] [--write docs/recall.md]
+    python -m benchmarks.quality DATA [--embedder local|none] [--write measured/recall.md]
 
 DATA holds public conversations (`benchmarks.quality_data`). Every row has its n, its goal and a bootstrap 95 % interval
 over questions. The parameters of recall were chosen on the first three LoCoMo conversations and the first four BEAM
@@ -19,7 +19,7 @@ from typing import NamedTuple
 from langchain_core.embeddings import Embeddings
 
 from benchmarks import quality_peers
-from benchmarks.measuring import rewrite, why_not_counted
+from benchmarks.measuring import keep, why_not_counted
 from benchmarks.quality_data import Talk, beam, locomo
 from benchmarks.quality_graph import measure_cached, measure_prompts
 from benchmarks.quality_kept import KeptEmbeddings, KeptParts, fingerprint
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None, tokenizer: Tokenizer | None = N
     text = report(rows)
     print(text)
     if options.write:
-        rewrite(options.write, "quality", text)
+        keep(options.write, text)
         means = {
             who: [rows.mean(f"facts' evidence in {budget} tokens", who) for budget in BUDGETS]
             for who in rows.values["facts' evidence in 500 tokens"]

@@ -1,6 +1,6 @@
 """Replay a public conversation and count what it costs, beside peers.
 
-    python -m benchmarks.bill DATA [--conversation conv-41] [--turns 300] [--write docs/bill.md]
+    python -m benchmarks.bill DATA [--conversation conv-41] [--turns 300] [--write measured/bill.md]
 
 DATA holds LoCoMo conversations in `locomo/`. No model is asked: fake ones answer at once, in a fixed length, what the
 data hold, and note what they are sent. Nothing is timed, so a busy machine changes nothing.
@@ -19,7 +19,7 @@ from benchmarks.bill.figures import Bill
 from benchmarks.bill.ledger import Ledger
 from benchmarks.bill.replay import ReplayTurn, read_replay
 from benchmarks.bill.report import EVERY_TURN, FULL, OURS, Conditions, goals, prompts_plot, report
-from benchmarks.measuring import progress, rewrite, why_not_counted
+from benchmarks.measuring import keep, progress, why_not_counted
 from memory.context.tokenizer import Tokenizer
 from memory.context.tokens import shared_counter
 
@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None, tokenizer: Tokenizer | None = N
         found[conditions] = asyncio.run(bills_of(conditions, path, options.turns, found))
         text = report(f"LoCoMo's {options.conversation}", found)
         if options.write:  # what is measured so far
-            rewrite(options.write, "bill", text)
+            keep(options.write, text)
             options.write.with_suffix(".svg").write_text(prompts_plot(found[CONDITIONS[0]]), "utf-8")
     print(text)
     return 0 if all(goal.holds for each in found.values() for goal in goals(each)) else 1

@@ -1,6 +1,6 @@
 """Drive servers with many users at once, through the SDK, and write down what it takes.
 
-    python -m benchmarks.load [--users 20] [--turns 5] [--processes 1 --processes 3] [--write docs/load.md]
+    python -m benchmarks.load [--users 20] [--turns 5] [--processes 1 --processes 3] [--write measured/load.md]
     python -m benchmarks.load --server http://… --server http://… --secret … --model-port 9999 [--database postgres://…]
 
 The first starts servers of its own with the production configuration: so many processes of `langgraph dev` over one
@@ -27,7 +27,7 @@ from benchmarks.load.figures import LoadRun, Sample, load_table, pending_plot
 from benchmarks.load.model import LoadModel
 from benchmarks.load.simulation import Measured, Rules, simulation_table
 from benchmarks.load.watching import Database, Postgres, SqliteFiles, Watch, updates_done
-from benchmarks.measuring import progress, rewrite
+from benchmarks.measuring import keep, progress
 from memory.config import MemoryConfig
 from memory.context.tokens import shared_counter
 from tests.e2e.guarded_server import SECRET, guarded_server
@@ -56,8 +56,7 @@ def main() -> int:
     simulated = simulation_table(SIMULATED, TURNS_A_DAY, measured_by(runs, options.latency), Rules())
     print(text, simulated, sep="\n\n")
     if options.write:
-        rewrite(options.write, "load", text)
-        rewrite(options.write, "simulation", simulated)
+        keep(options.write, f"{text}\n\n{simulated}")
         options.write.with_suffix(".svg").write_text(pending_plot(runs), "utf-8")
     return 1 if any(sample.error for run in runs for sample in run.samples) else 0
 

@@ -76,7 +76,7 @@ def load_authenticator(settings: AuthSettings) -> Authenticator:
         names = ", ".join(f"PALIMPSEST_AUTH_{way.upper()}" for way in ways)
         raise ValueError(
             f"exactly one of {names} must be set, not {len(chosen)} of them: in .env, or in the environment of the "
-            "image (docs/deploy.md)"
+            "image (docs/run/deploy.md)"
         )
     if chosen == ["authenticator"]:
         module, _, name = settings.authenticator.partition(":")

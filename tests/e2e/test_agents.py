@@ -193,7 +193,7 @@ def test_the_example_runs_as_a_program(model: StubModel) -> None:
 
 
 def programs() -> list[str]:
-    page = (PROJECT / "docs" / "agents.md").read_text()
+    page = (PROJECT / "docs" / "build" / "agents.md").read_text()
     found: list[str] = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     return [program for program in found if "PalimpsestMemory" in program]
 

@@ -1,4 +1,4 @@
-"""docs/deploy.md is carried out as it is printed, as far as it needs no Docker; `langgraph.prod.json` is unmodified."""
+"""docs/run/deploy.md is carried out as it is printed, where it needs no Docker; `langgraph.prod.json` is unmodified."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from graphs.server.page.assets import BUILT, CHAT_CLIENT, HTMX, SHARED
 from tests.e2e.dev_server import PROJECT, DevServer
 from tests.stub_model import StubModel
 
-PAGE = (PROJECT / "docs/deploy.md").read_text()
+PAGE = (PROJECT / "docs/run/deploy.md").read_text()
 BIN = Path(sys.executable).parent
 
 
@@ -67,7 +67,7 @@ def test_without_a_secret_neither_server_nor_token_is_had_and_both_say_why(tmp_p
 
 @pytest.fixture(scope="module")
 def dockerfile(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What `docs/deploy.md` has another machine build."""
+    """What `docs/run/deploy.md` has another machine build."""
     folder = tmp_path_factory.mktemp("image")
     (line,) = [line for line in PAGE.split("`") if line.startswith(".venv/bin/langgraph dockerfile")]
     code = line.replace("langgraph.prod.json", str(PROJECT / "langgraph.prod.json"))

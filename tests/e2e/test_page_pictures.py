@@ -82,6 +82,6 @@ def test_pictures_of_the_page(
                 assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (part, name)
                 kept = KEPT.get((part, name, scheme), "") if pytestconfig.getoption("--pictures") else ""
                 own = f"{part.replace(' ', '-').lower()}-{name}-{scheme}.png"
-                page.screenshot(path=PROJECT / "docs" / kept if kept else tmp_path / own)
+                page.screenshot(path=PROJECT / "docs" / "pictures" / kept if kept else tmp_path / own)
     page.locator("#chat").scroll_into_view_if_needed()
     page.screenshot(path=tmp_path / "chat-narrow-dark.png")

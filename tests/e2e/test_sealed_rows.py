@@ -31,5 +31,5 @@ def test_memory_works_beside_an_encryption_of_the_server_s_own_rows(tmp_path: Pa
         (*_, asked) = filter(is_chat, model.requests)  # an update of the same words may have come behind it
         assert "User lives in Bergen." in json.dumps(asked.body)
         assert ask(server, "/journal")["total"] >= 1
-    # Under `langgraph dev` it hides no word: docs/operations.md says so, and why a key is refused there.
+    # Under `langgraph dev` it hides no word: docs/run/operations.md says so, and why a key is refused there.
     assert holding(tmp_path, "zeppelin") == [".langgraph_ops.pckl", "checkpoints.sqlite", "store.sqlite"]

@@ -256,7 +256,7 @@ def test_every_command_teaches_by_examples() -> None:
 
 
 def test_the_page_names_every_command() -> None:
-    table = (HOUSE / "docs" / "command-line.md").read_text().partition("| Command |")[2].partition("\n\n")[0]
+    table = (HOUSE / "docs" / "use" / "commands.md").read_text().partition("| Command |")[2].partition("\n\n")[0]
     named = set(re.findall(r"[a-z]+", " ".join(re.findall(r"`([^`]+)`", table))))
     apps = [main, *(group.typer_instance for group in main.registered_groups if group.typer_instance)]
     commands = [each for app in apps for each in app.registered_commands]

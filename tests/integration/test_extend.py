@@ -1,4 +1,4 @@
-"""Every recipe of docs/extend.md is run as it is printed, with a model that answers on loopback."""
+"""Every recipe of docs/build/extend.md is run as it is printed, with a model that answers on loopback."""
 
 import asyncio
 import re
@@ -19,7 +19,7 @@ from tests.e2e.scripted import Scripted
 from tests.fakes import RecordingModel
 from tests.stub_model import ChatRequest, Reply, StubModel
 
-PAGE = Path(__file__).parents[2] / "docs" / "extend.md"
+PAGE = Path(__file__).parents[2] / "docs" / "build" / "extend.md"
 PROGRAM = re.compile(r"<!-- test: (\w+) -->\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 RECIPES: dict[str, str] = dict(PROGRAM.findall(PAGE.read_text()))
 PACKAGES = Path(palimpsest.__file__).parents[1]

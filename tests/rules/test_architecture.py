@@ -1,4 +1,4 @@
-"""What ARCHITECTURE.md and docs/decisions.md name is there: who looks something up ends where it is decided."""
+"""What ARCHITECTURE.md and the decisions name is there: who looks something up ends where it is decided."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import palimpsest
 HOUSE = Path(__file__).parents[2]
 PACKAGES = Path(palimpsest.__file__).parents[1]
 PAGE = (HOUSE / "ARCHITECTURE.md").read_text()
-PAGES = PAGE + (HOUSE / "docs" / "decisions.md").read_text()
+PAGES = PAGE + (HOUSE / "docs" / "understand" / "decisions.md").read_text()
 
 
 def source(file: str) -> str:

@@ -23,7 +23,7 @@ CONFIG = json.loads((HOUSE / "langgraph.prod.json").read_text())
 COMPOSE = yaml.safe_load((HOUSE / "compose.yaml").read_text())
 MANIFESTS = list(yaml.safe_load_all((HOUSE / "deploy" / "kubernetes.yaml").read_text()))
 PYPROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())
-PAGE = (HOUSE / "docs" / "deploy.md").read_text()
+PAGE = (HOUSE / "docs" / "run" / "deploy.md").read_text()
 DRAIN = Settings.from_environment({}).memory.drain_seconds
 
 

@@ -143,7 +143,7 @@ def test_a_folder_of_data_hides_nothing(tmp_path: Path) -> None:
 
 
 def shown_to_readers() -> list[Path]:
-    pages = [HOUSE / "README.md", *(HOUSE / "docs").glob("*.md")]
+    pages = [HOUSE / "README.md", *(HOUSE / "docs").rglob("*.md")]
     return sorted([*pages, *(HOUSE / "examples").glob("*.py")])
 
 
