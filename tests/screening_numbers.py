@@ -1,7 +1,7 @@
 """What the door catches of the attacks, wishes and secrets in `tests/data/screening.json`.
 
-`python -m tests.screening_numbers` prints them. All were written by the hand that wrote the rules; `tuned` and `unseen` are
-later than the rules, and 17 of 30 and 16 of 20 of their attacks were caught when they were first counted.
+`python -m tests.screening_numbers` prints them. All were written by the hand that wrote the rules; `tuned` and
+`unseen` are later than the rules, and 17 of 30 and 16 of 20 of their attacks were caught when they were first counted.
 """
 
 import json
