@@ -18,12 +18,13 @@ from tests.e2e.dev_server import PROJECT, DevServer
 from tests.e2e.javascript import FOLDER
 from tests.e2e.scripted import Scripted
 from tests.e2e.waiting import eventually
+from tests.exports import FIGS, chatgpt, claude, zipped
 from tests.stub_model import ChatRequest, StubModel
 
 README = (PROJECT / "README.md").read_text()
-PAGES = "".join(
-    (PROJECT / "docs" / page).read_text() for page in ("use/first-steps.md", "build/extend.md", "use/memory.md")
-)
+READ = ("use/first-steps.md", "use/forget.md", "use/import.md", "build/extend.md")
+PAGES = "".join((PROJECT / "docs" / page).read_text() for page in READ)
+COMMANDS = (PROJECT / "docs" / "use" / "commands.md").read_text()
 PROGRAMS = (PROJECT / "docs" / "build" / "programs.md").read_text()
 EXAMPLES = PROJECT / "examples"
 ALLERGY = "User is allergic to peanuts."
@@ -90,6 +91,21 @@ def test_the_first_conversations_and_what_is_remembered(server: DevServer, model
         assert erased.count('"threads"') == 3
         assert '"detail"' not in erased
         assert client.get("/memory/facts").json()["facts"] == []
+
+
+def test_commands_are_carried_out_as_printed(server: DevServer, model: StubModel, tmp_path: Path) -> None:
+    model.respond = Scripted(chat=answer)
+    here = {"PALIMPSEST_URL": server.url, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}"}
+    (talk,) = [one for one in snippets("sh", server, COMMANDS) if "palimpsest chat" in one]
+    run(tmp_path, "sh", "-ec", talk.replace("palimpsest chat", 'palimpsest chat "Hello."'), **here)
+    assert "Is allergic to peanuts" in (tmp_path / "backup.jsonl").read_text()
+
+    (there_and_back,) = [one for one in snippets("sh", server, PAGES) if "memory.jsonl" in one]
+    assert '"refused"' in run(tmp_path, "sh", "-ec", there_and_back)
+    (tmp_path / "chatgpt-export.zip").write_bytes(zipped([chatgpt("a", "2024-05-08T14:00:00", FIGS)]))
+    (tmp_path / "claude-export.zip").write_bytes(zipped([claude("b", "2024-05-09T14:00:00", FIGS)]))
+    (elsewhere,) = [one for one in snippets("sh", server, PAGES) if "backfill" in one]
+    assert "claude" in run(tmp_path, "sh", "-ec", elsewhere.replace("source chatgpt", "source chatgpt --yes"), **here)
 
 
 def test_a_provider_of_the_readme_is_one_that_settings_take() -> None:
