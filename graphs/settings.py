@@ -5,36 +5,82 @@ import difflib
 import io
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from dotenv import dotenv_values
 
-from graphs.auth_settings import AuthSettings
-from graphs.local.notes import rules
-from memory.config import APPROVALS, Approval, MemoryConfig
+from memory.config import MemoryConfig
 
-LOCAL = "local"
-"""The name of the embedded local model."""
+LOCAL: Final = "local"
+"""The name of the embedded local model, and of the embedded embedder."""
 
-_FIELD = re.compile(r"^[a-z_]+(?= must |: unknown )")
-_PROVIDER_AND_MODEL = re.compile(r"^[a-z0-9_]+:.+")
-_POSTGRES = re.compile(r"^(postgres(ql)?://|$)")
+_PREFIX: Final = "PALIMPSEST_"
+_AUTH_PREFIX: Final = "PALIMPSEST_AUTH_"
 _DATABASE, _OWN_DATABASE = "DATABASE_URI", "PALIMPSEST_DATABASE_URI"
+_SINGLE_USER = "PALIMPSEST_SINGLE_USER"
 _SERVER_RUNTIME = "LANGGRAPH_RUNTIME_EDITION"
 _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
 _SERVER_AUTH = "LANGGRAPH_AUTH"  # where its configuration has `auth`
 _SERVER_URL = "LANGGRAPH_API_URL"
-_PREFIX, _NEAR, _SLIP = "PALIMPSEST_", 0.66, 0.85
-_PASSWORD = re.compile(r"(?<![^/@])[^/@]*@")
-_SENDABLE = re.compile("[!-~]*")
-_IN_HEADERS = ("_API_KEY", "_ORG_ID", "_PROJECT_ID", "_TOKEN")
-_LOCAL_MODEL = "qwen2.5-coder-1.5b"
 _SERVER_KEY = "LANGGRAPH_AES_KEY"
+T = TypeVar("T")
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"must be one of true, false, not {text!r}")
+    return text.lower() == "true"
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"must be a number, not {text!r}") from None
+    return int(value) if value.is_integer() else value
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(word.strip() for word in text.split(",") if word.strip())
+
+
+_READERS: Final[Mapping[type, Callable[[str], object]]] = {
+    bool: _switch,
+    int: _number,  # bounds are those of the field
+    float: _number,
+    frozenset: _names,
+    type(Path()): Path,
+}
+_NAMES: Final = (
+    "memory_model",
+    "local_base_url",
+    "local_background_url",
+    "local_model",
+    "embedder",
+    "deployment",
+    "data_dir",
+    "open_to_network",
+    "allowed_origins",
+    "requests_per_minute",
+    "thread_days",
+)
+_OF_MEMORY: Final = (
+    "max_facts",
+    "approval",
+    "debounce_seconds",
+    "max_wait_seconds",
+    "sweep_seconds",
+    "drain_seconds",
+    "journal_days",
+    "budget_calls",
+    "time_zone",
+)
+"""Fields that variables of the same names choose: `max_facts` is `PALIMPSEST_MAX_FACTS`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,16 +99,32 @@ class ClientSettings:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> "ClientSettings":
-        """Read the variables; empty ones count as unset.
+        """Read the variables, as `Settings.from_environment` does."""
+        _refuse_others(environ)
+        return cls(**_fields(environ, cls()))
 
-        Raises:
-            ValueError: As `Settings.from_environment` does.
-        """
-        reader = _Variables(environ)
-        reader.refuse_others()
-        read = reader.text
-        data_dir = Path(read("PALIMPSEST_DATA_DIR", ".palimpsest"))
-        return cls(url=read("PALIMPSEST_URL", ""), token=read("PALIMPSEST_TOKEN", ""), data_dir=data_dir)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthSettings:
+    """How a server that authenticates (`langgraph.prod.json`) knows who calls; one of the first four is needed.
+
+    Attributes:
+        secret: Shared secret of HMAC-signed tokens: 32 bytes for HS256, 48 for HS384, 64 for HS512.
+        public_key: PEM public key of asymmetrically signed tokens (RS, PS, ES, EdDSA).
+        jwks_url: Where the issuer publishes its public keys; `https`, or `http` on this machine.
+        authenticator: `module:function` that is used instead of JSON web tokens; see `graphs.server.authenticate`.
+        audience: The `aud` that a token must carry; empty accepts any.
+        issuer: The `iss` that a token must carry; empty accepts any.
+        user_claim: The claim that names the user.
+    """
+
+    secret: str = field(default="", repr=False)
+    public_key: str = ""
+    jwks_url: str = ""
+    authenticator: str = ""
+    audience: str = ""
+    issuer: str = ""
+    user_claim: str = "sub"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +148,6 @@ class Settings:
             means none.
         keeps_its_own: Whether the server keeps checkpoints itself, as every one but `langgraph dev` does.
         own_url: Where the server of `langgraph dev` listens that this process is; empty means it is none.
-        writes_threads: Whether the server keeps its rows of threads, messages included, in files of its own.
         single_user: Development mode: without a server-set identity, memory belongs to `configurable.user_id`
             or to the user `local`. Never in production: a client could name anyone. On by default under
             `langgraph dev` (which says so in `LANGSMITH_LANGGRAPH_API_VARIANT`), off everywhere else, and always
@@ -105,14 +166,13 @@ class Settings:
     has_openai_key: bool = False
     local_base_url: str = ""
     local_background_url: str = ""
-    local_model: str = _LOCAL_MODEL
+    local_model: str = "qwen2.5-coder-1.5b"
     embedder: str = ""
     deployment: str = ""
     data_dir: Path = Path(".palimpsest")
     database_uri: str = field(default="", repr=False)  # a password may be in it
     keeps_its_own: bool = False
     own_url: str = ""
-    writes_threads: bool = False
     single_user: bool = False
     open_to_network: bool = False
     allowed_origins: frozenset[str] = frozenset()
@@ -132,51 +192,135 @@ class Settings:
             ValueError: If a value cannot be meant, or a variable of ours means nothing (any more); the message
                 names it, and what is perhaps meant.
         """
-        reader = _Variables(_of_process() if environ is None else environ)
-        reader.refuse_others()
-        openai_base_url = reader.text("OPENAI_BASE_URL", "")
-        has_openai_key = bool(reader.text("OPENAI_API_KEY", ""))
-        local_base_url = reader.text("PALIMPSEST_LOCAL_BASE_URL", "")
-        default = "openai:gpt-4.1-mini" if has_openai_key or openai_base_url else "local" if local_base_url else ""
-        local_background_url = reader.text("PALIMPSEST_LOCAL_BACKGROUND_URL", "")
-        model = reader.text("PALIMPSEST_MODEL", default)
-        memory_model = reader.text("PALIMPSEST_MEMORY_MODEL", "")
-        return cls(
-            model=model,
-            memory_model=memory_model,
-            openai_base_url=openai_base_url,
-            has_openai_key=has_openai_key,
-            local_base_url=local_base_url,
-            local_background_url=local_background_url,
-            local_model=reader.text("PALIMPSEST_LOCAL_MODEL", _LOCAL_MODEL),
-            embedder=reader.embedder(),
-            deployment=reader.text("PALIMPSEST_DEPLOYMENT", ""),
-            data_dir=Path(reader.text("PALIMPSEST_DATA_DIR", ".palimpsest")),
-            database_uri=reader.database_uri(),
-            keeps_its_own=reader.keeps_its_own(),
-            own_url=reader.own_url(),
-            writes_threads=reader.under_dev(),
-            single_user=reader.single_user(),
-            open_to_network=reader.switch("PALIMPSEST_OPEN_TO_NETWORK", False),
-            allowed_origins=reader.names("PALIMPSEST_ALLOWED_ORIGINS"),
-            requests_per_minute=reader.count("PALIMPSEST_REQUESTS_PER_MINUTE", 300),
-            thread_days=reader.count("PALIMPSEST_THREAD_DAYS", 0, 0),
-            auth=reader.auth(),
-            memory=reader.memory(memory_model or model),
-        )
+        environ = _of_process() if environ is None else environ
+        _refuse_others(environ)
+        given = _fields(environ, cls(), _NAMES)
+        url, has_key = _text(environ, "OPENAI_BASE_URL"), bool(_text(environ, "OPENAI_API_KEY"))
+        default = "openai:gpt-4.1-mini" if has_key or url else LOCAL if given["local_base_url"] else ""
+        model = _read(environ, "PALIMPSEST_MODEL", default)
+        is_own = _is_langgraph_dev(environ)
+        own_url = _text(environ, _SERVER_URL) if is_own else ""
+        try:
+            return cls(
+                **given,
+                model=model,
+                openai_base_url=url,
+                has_openai_key=has_key,
+                database_uri=_database_uri(environ, is_hidden=is_own),
+                keeps_its_own=_keeps_its_own(environ),
+                own_url=own_url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:"),
+                single_user=_single_user(environ),
+                auth=_auth(environ),
+                memory=_memory(environ, is_local=(given["memory_model"] or model) == LOCAL),
+            )
+        except ValueError as error:  # of a field's value, whose name it begins with
+            raise ValueError(
+                re.sub("^[a-z_]+(?= must )", lambda name: f"{_PREFIX}{name[0].upper()}", str(error))
+            ) from None
+
+    def __post_init__(self) -> None:
+        for name, value, least in (
+            ("requests_per_minute", self.requests_per_minute, 1),
+            ("thread_days", self.thread_days, 0),
+        ):
+            if not isinstance(value, int) or value < least:
+                raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        if self.embedder not in ("", "none", LOCAL) and not re.match("[a-z0-9_]+:.", self.embedder):
+            raise ValueError(f"embedder must be none, local or provider:model, not {self.embedder!r}")
 
 
-def environment(env_file: Path, process: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the variables as `langgraph dev` lays them out: the process's, overridden by those of the file.
+def _text(environ: Mapping[str, str], name: str) -> str:
+    return environ.get(name, "").strip()
 
-    Args:
-        env_file: A `.env` file; a missing one counts as empty.
-        process: Instead of the process environment.
 
-    Raises:
-        EnvFileUnreadable: If the file is written in another encoding.
-    """
-    return {**(os.environ if process is None else process), **read_env_file(env_file)}
+def _read(environ: Mapping[str, str], variable: str, default: T) -> T:
+    """Return what a variable says, in the type of its default."""
+    text = _text(environ, variable)
+    if not text:
+        return default
+    try:
+        return cast("T", _READERS.get(type(default), type(default))(text))
+    except ValueError as error:
+        raise ValueError(f"{variable} {error}") from None
+
+
+def _fields(
+    environ: Mapping[str, str], default: Any, names: Sequence[str] = (), prefix: str = _PREFIX
+) -> dict[str, Any]:
+    """Return what variables say of the fields of a value, of all of them or of these."""
+    names = names or [each.name for each in fields(default)]
+    return {name: _read(environ, f"{prefix}{name.upper()}", getattr(default, name)) for name in names}
+
+
+def _refuse_others(environ: Mapping[str, str]) -> None:
+    """Refuse variables that nothing reads: with our prefix, or one that is a slip of the hand away."""
+    # A platform reads its own key, and so may a program of one's own for its checkpointer.
+    if _is_langgraph_dev(environ) and _text(environ, _SERVER_KEY):
+        raise ValueError(f"{_SERVER_KEY} encrypts nothing here: unset it, and encrypt the disk")
+    named = {*_NAMES, *_OF_MEMORY, "model", "memory", "single_user", "database_uri"}
+    named |= {each.name for each in fields(ClientSettings)} | {f"auth_{each.name}" for each in fields(AuthSettings)}
+    known = {each.upper() for each in named}
+    for name in sorted(environ):
+        prefix, line, asked = name.partition("_")
+        is_ours = difflib.get_close_matches(prefix + line, [_PREFIX], 1, 0.85)
+        if is_ours and (prefix + line != _PREFIX or asked not in known) and _text(environ, name):
+            close = difflib.get_close_matches(asked, known, 1, 0.66)
+            meant = f"is {_PREFIX}{close[0]} meant?" if close else "unset it; .env.example lists all"
+            if asked.lower() in {each.name for each in fields(MemoryConfig)}:
+                meant = "unset it; a Deployment may choose it in its MemoryConfig"
+            raise ValueError(f"{name} is no variable of ours: {meant}")
+
+
+def _is_under_dev(environ: Mapping[str, str]) -> bool:
+    return _text(environ, _SERVER_VARIANT) == "local_dev"
+
+
+def _keeps_its_own(environ: Mapping[str, str]) -> bool:
+    return _text(environ, _SERVER_RUNTIME) not in ("", "inmem")
+
+
+def _is_langgraph_dev(environ: Mapping[str, str]) -> bool:
+    # A server with a database of its own may call itself that, too (langhost does).
+    return _is_under_dev(environ) and not _keeps_its_own(environ)
+
+
+def _single_user(environ: Mapping[str, str]) -> bool:
+    authenticates = bool(_text(environ, _SERVER_AUTH))
+    wanted = _read(environ, _SINGLE_USER, _is_under_dev(environ) and not authenticates)
+    if wanted and authenticates:
+        raise ValueError(f"{_SINGLE_USER} must be false or unset where users log in (`auth` in the configuration)")
+    return wanted
+
+
+def _database_uri(environ: Mapping[str, str], *, is_hidden: bool) -> str:
+    """Read where Postgres is; under `langgraph dev`, the variable without our prefix means none of its own."""
+    own = _text(environ, _OWN_DATABASE)
+    value = own or ("" if is_hidden else _text(environ, _DATABASE))
+    if not value or value.startswith(("postgres://", "postgresql://")):
+        return value
+    if _keeps_its_own(environ):  # which understands other forms, too
+        return ""
+    # `langgraph dev` is told of that in `.env` under the other name. Without its value: a password is in it.
+    name = f"{_OWN_DATABASE} (or {_DATABASE} in .env)" if own else _DATABASE
+    raise ValueError(f"{name} must begin with postgresql://")
+
+
+def _memory(environ: Mapping[str, str], *, is_local: bool) -> MemoryConfig:
+    config = MemoryConfig()
+    if is_local:  # it reads about 50 tokens a second, and one message at a time
+        from graphs.local.notes import rules  # tables of words, which no other model needs
+
+        # To wait longer saves no call there, and what was said is known later.
+        config = replace(config, portion_messages=12, extraction_form="brief", note_rules=rules)
+        config = replace(config, debounce_seconds=10.0, model_timeout_seconds=600.0, lease_seconds=720.0)
+    enabled = _read(environ, "PALIMPSEST_MEMORY", config.enabled)
+    return replace(config, enabled=enabled, **_fields(environ, config, _OF_MEMORY))
+
+
+def _auth(environ: Mapping[str, str]) -> AuthSettings:
+    read = AuthSettings(**_fields(environ, AuthSettings(), prefix=_AUTH_PREFIX))
+    # A PEM key has several lines, a variable in .env one.
+    return replace(read, public_key=read.public_key.replace("\\n", "\n"))
 
 
 class EnvFileUnreadable(ValueError):
@@ -193,6 +337,19 @@ def read_env_file(env_file: Path) -> dict[str, str]:
         line = written.count(b"\n", 0, error.start) + 1
         raise EnvFileUnreadable(f"line {line} of {env_file} is not UTF-8: save the file in that encoding") from None
     return {name: value or "" for name, value in dotenv_values(stream=io.StringIO(text)).items()}
+
+
+def environment(env_file: Path, process: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the variables as `langgraph dev` lays them out: the process's, overridden by those of the file.
+
+    Args:
+        env_file: A `.env` file; a missing one counts as empty.
+        process: Instead of the process environment.
+
+    Raises:
+        EnvFileUnreadable: If the file is written in another encoding.
+    """
+    return {**(os.environ if process is None else process), **read_env_file(env_file)}
 
 
 def under_langgraph_dev(environ: Mapping[str, str], *, authenticates: bool) -> dict[str, str]:
@@ -212,10 +369,18 @@ def database_of(environ: Mapping[str, str]) -> dict[str, str]:
     return {_OWN_DATABASE: uri} if uri else {}
 
 
+def _of_process() -> Mapping[str, str]:
+    """Return the process's variables; under `langgraph dev` with the one of `.env` that it has its own value for."""
+    if not _is_under_dev(os.environ) or os.environ.get(_OWN_DATABASE):
+        return os.environ
+    return {**os.environ, **database_of({_DATABASE: read_env_file(Path(".env")).get(_DATABASE, "")})}
+
+
 def unfit_for_headers() -> str:
     """Return the names of the providers' variables that no header of a request can hold as this process has them."""
-    given = {name: value for name, value in os.environ.items() if name.endswith(_IN_HEADERS)}
-    return " and ".join(name for name, value in given.items() if not _SENDABLE.fullmatch(value))
+    secrets = ("_API_KEY", "_ORG_ID", "_PROJECT_ID", "_TOKEN")
+    given = {name: value for name, value in os.environ.items() if name.endswith(secrets)}
+    return " and ".join(name for name, value in given.items() if not re.fullmatch("[!-~]*", value))
 
 
 def proxy_of(url: str) -> str:
@@ -224,160 +389,4 @@ def proxy_of(url: str) -> str:
     scheme = asked.scheme if asked.scheme in proxies else "all"
     if scheme not in proxies or proxy_bypass(asked.hostname or ""):
         return ""
-    return f"{scheme.upper()}_PROXY={_PASSWORD.sub('', proxies[scheme])}"
-
-
-def _of_process() -> Mapping[str, str]:
-    """Return the process's variables; under `langgraph dev` with the one of `.env` that it has its own value for."""
-    if os.environ.get(_SERVER_VARIANT) != "local_dev" or os.environ.get(_OWN_DATABASE):
-        return os.environ
-    return {**os.environ, **database_of({_DATABASE: read_env_file(Path(".env")).get(_DATABASE, "")})}
-
-
-def known_variables() -> frozenset[str]:
-    """Return the names of all variables that are read here."""
-    read = _Asked()
-    Settings.from_environment(read)
-    ClientSettings.from_environment(read)
-    return frozenset(read.names)
-
-
-def _is_meant_for_us(name: str) -> bool:
-    """Say whether a variable has our prefix, or one that is a slip of the hand away."""
-    begin, line, _ = name.partition("_")
-    return bool(line and difflib.get_close_matches(begin, [_PREFIX.rstrip("_")], 1, _SLIP))
-
-
-def _unknown_variable(name: str, known: Iterable[str]) -> str:
-    ours = {each.removeprefix(_PREFIX) for each in known if each.startswith(_PREFIX)}  # which alone is half of a name
-    asked = name.partition("_")[2]
-    if asked.lower() in {each.name for each in fields(MemoryConfig)}:
-        return "is no variable of ours: unset it; a Deployment may choose it in its MemoryConfig"
-    close = difflib.get_close_matches(asked, ours, 1, _NEAR) or [each for each in ours if each.startswith(f"{asked}_")]
-    meant = f"is {_PREFIX}{close[0]} meant?" if close else "unset it; .env.example lists all"
-    return f"is no variable of ours: {meant}"
-
-
-class _Asked(dict[str, str]):
-    """No variables at all; notes which are asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-
-    def get(self, name: str, default: Any = None) -> Any:
-        self.names.add(name)
-        return default
-
-
-@dataclass(frozen=True, slots=True)
-class _Variables:
-    """One mapping of variables, read with names in the errors."""
-
-    environ: Mapping[str, str]
-
-    def text(self, name: str, default: str) -> str:
-        return self.environ.get(name, "").strip() or default
-
-    def names(self, name: str) -> frozenset[str]:
-        return frozenset(word.strip() for word in self.text(name, "").split(",") if word.strip())
-
-    def switch(self, name: str, default: bool) -> bool:
-        return self.choice(name, "true" if default else "false", ("true", "false")) == "true"
-
-    def choice(self, name: str, default: str, allowed: tuple[str, ...]) -> str:
-        value = self.text(name, default).lower()
-        if value not in allowed:
-            raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
-        return value
-
-    def under_dev(self) -> bool:
-        return self.text(_SERVER_VARIANT, "") == "local_dev"
-
-    def own_url(self) -> str:
-        if not self.under_dev() or self.keeps_its_own():
-            return ""
-        return self.text(_SERVER_URL, "").replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
-
-    def keeps_its_own(self) -> bool:
-        return self.text(_SERVER_RUNTIME, "inmem") != "inmem"
-
-    def database_uri(self) -> str:
-        """Read where Postgres is; under `langgraph dev`, the variable without our prefix means none of its own.
-
-        A server with a database of its own may call itself that, too (langhost does).
-        """
-        is_hidden = self.under_dev() and not self.keeps_its_own()
-        value = self.text(_OWN_DATABASE, "" if is_hidden else self.text(_DATABASE, ""))
-        if not _POSTGRES.match(value) and not self.keeps_its_own():  # which understands other forms, too
-            # `langgraph dev` is told of that in `.env` under the other name.
-            name = f"{_OWN_DATABASE} (or {_DATABASE} in .env)" if self.text(_OWN_DATABASE, "") else _DATABASE
-            raise ValueError(f"{name} must begin with postgresql://")  # without its value: a password is in it
-        return value if _POSTGRES.match(value) else ""
-
-    def refuse_others(self) -> None:
-        """Refuse variables that nothing reads."""
-        # A platform reads its own key, and so may a program of one's own for its checkpointer.
-        if self.under_dev() and not self.keeps_its_own() and self.text(_SERVER_KEY, ""):
-            raise ValueError(f"{_SERVER_KEY} encrypts nothing here: unset it, and encrypt the disk")
-        given = {name for name in self.environ if _is_meant_for_us(name) and self.text(name, "")}
-        known = known_variables() if given else frozenset()
-        for name in sorted(given - known):
-            raise ValueError(f"{name} {_unknown_variable(name, known)}")
-
-    def single_user(self) -> bool:
-        authenticates = bool(self.text(_SERVER_AUTH, ""))
-        wanted = self.switch("PALIMPSEST_SINGLE_USER", self.under_dev() and not authenticates)
-        if wanted and authenticates:
-            raise ValueError(
-                "PALIMPSEST_SINGLE_USER must be false or unset where users log in (`auth` in the configuration)"
-            )
-        return wanted
-
-    def number(self, name: str, default: float) -> float:
-        value = self.text(name, str(default))
-        try:
-            return float(value)
-        except ValueError:
-            raise ValueError(f"{name} must be a number, not {value!r}") from None
-
-    def embedder(self) -> str:
-        value = self.text("PALIMPSEST_EMBEDDER", "")
-        if value and value not in ("none", "local") and not _PROVIDER_AND_MODEL.fullmatch(value):
-            raise ValueError(f"PALIMPSEST_EMBEDDER must be none, local or provider:model, not {value!r}")
-        return value
-
-    def count(self, name: str, default: int, least: int = 1) -> int:
-        value = self.number(name, default)
-        if value < least or not value.is_integer():
-            raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
-        return int(value)
-
-    def auth(self) -> AuthSettings:
-        read = {each.name: self.text(f"{_PREFIX}AUTH_{each.name.upper()}", "") for each in fields(AuthSettings)}
-        # A PEM key has several lines, a variable in .env one.
-        read |= {"public_key": read["public_key"].replace("\\n", "\n"), "user_claim": read["user_claim"] or "sub"}
-        return AuthSettings(**read)
-
-    def memory(self, model: str) -> MemoryConfig:
-        default = MemoryConfig()
-        if model == "local":  # it reads about 50 tokens a second, and one message at a time
-            # To wait longer saves no call there, and what was said is known later.
-            default = replace(default, portion_messages=12, extraction_form="brief", note_rules=rules)
-            default = replace(default, debounce_seconds=10.0, model_timeout_seconds=600.0, lease_seconds=720.0)
-        try:
-            return replace(
-                default,
-                enabled=self.switch("PALIMPSEST_MEMORY", default.enabled),
-                max_facts=self.count("PALIMPSEST_MAX_FACTS", default.max_facts),
-                approval=cast("Approval", self.choice("PALIMPSEST_APPROVAL", default.approval, APPROVALS)),
-                debounce_seconds=self.number("PALIMPSEST_DEBOUNCE_SECONDS", default.debounce_seconds),
-                max_wait_seconds=self.number("PALIMPSEST_MAX_WAIT_SECONDS", default.max_wait_seconds),
-                sweep_seconds=self.number("PALIMPSEST_SWEEP_SECONDS", default.sweep_seconds),
-                drain_seconds=self.number("PALIMPSEST_DRAIN_SECONDS", default.drain_seconds),
-                journal_days=self.count("PALIMPSEST_JOURNAL_DAYS", default.journal_days),
-                budget_calls=self.count("PALIMPSEST_BUDGET_CALLS", default.budget_calls, 0),
-                time_zone=self.text("PALIMPSEST_TIME_ZONE", default.time_zone),
-            )
-        except ValueError as error:
-            raise ValueError(_FIELD.sub(lambda name: f"PALIMPSEST_{name[0].upper()}", str(error))) from None
+    return f"{scheme.upper()}_PROXY={re.sub(r'(?<![^/@])[^/@]*@', '', proxies[scheme])}"

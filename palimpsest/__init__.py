@@ -8,42 +8,36 @@ the chat graph is being built, finds what it needs.
 import importlib
 import importlib.util
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphs import (
-        TOOLS,
-        Context,
-        Deployment,
-        Embedder,
-        MemoryContext,
-        MemoryService,
-        PalimpsestMemory,
-        PalimpsestState,
-        PalimpsestSummary,
+    from graphs.chat import build_graph
+    from graphs.deployment import Deployment, configured_service, service_of_process
+    from graphs.embedders import Embedder
+    from graphs.events import aemit, emit, memory_event_schemas
+    from graphs.middleware import MemoryContext, PalimpsestMemory, PalimpsestState, PalimpsestSummary
+    from graphs.models import load_chat_model
+    from graphs.persistence.postgres_saver import open_postgres_checkpointer
+    from graphs.persistence.postgres_store import open_postgres_store
+    from graphs.persistence.sqlite_saver import open_checkpointer
+    from graphs.persistence.sqlite_store import open_store
+    from graphs.server.api import memory_api
+    from graphs.service import MemoryService
+    from graphs.settings import Settings
+    from graphs.streaming import (
         RunFailed,
-        Settings,
         StreamEvent,
-        aemit,
-        build_graph,
-        configured_service,
-        emit,
-        load_chat_model,
-        memory_api,
-        memory_event_schemas,
-        memory_tools,
-        open_checkpointer,
-        open_postgres_checkpointer,
-        open_postgres_store,
-        open_store,
         pair_run_events,
         server_modes,
-        service_of_process,
         stream_events,
         stream_run_events,
         stream_transformers,
     )
+    from graphs.tools import TOOLS
+    from graphs.tools_of_memory import memory_tools
+    from graphs.turn.context import Context
     from memory import (
         CATEGORIES,
         Category,
@@ -135,6 +129,34 @@ __all__ = [
 ]
 
 _ROOMS = ("memory", "graphs")
+_HOMES: Mapping[str, Sequence[str]] = {
+    "graphs.chat": ("build_graph",),
+    "graphs.deployment": ("Deployment", "configured_service", "service_of_process"),
+    "graphs.embedders": ("Embedder",),
+    "graphs.events": ("aemit", "emit", "memory_event_schemas"),
+    "graphs.middleware": ("MemoryContext", "PalimpsestMemory", "PalimpsestState", "PalimpsestSummary"),
+    "graphs.models": ("load_chat_model",),
+    "graphs.persistence.postgres_saver": ("open_postgres_checkpointer",),
+    "graphs.persistence.postgres_store": ("open_postgres_store",),
+    "graphs.persistence.sqlite_saver": ("open_checkpointer",),
+    "graphs.persistence.sqlite_store": ("open_store",),
+    "graphs.server.api": ("memory_api",),
+    "graphs.service": ("MemoryService",),
+    "graphs.settings": ("Settings",),
+    "graphs.streaming": (
+        "RunFailed",
+        "StreamEvent",
+        "pair_run_events",
+        "server_modes",
+        "stream_events",
+        "stream_run_events",
+        "stream_transformers",
+    ),
+    "graphs.tools": ("TOOLS",),
+    "graphs.tools_of_memory": ("memory_tools",),
+    "graphs.turn.context": ("Context",),
+}
+"""Where the names of `graphs` are; all others are those of `memory`."""
 
 
 def check_rooms() -> None:
@@ -155,11 +177,8 @@ def __getattr__(name: str) -> object:
     """Return a public name, importing the room that holds it."""
     if name in __all__:
         check_rooms()
-        # `memory` first: it never imports `graphs`. Not by `room.__all__`: while a deployment's module is imported,
-        # `graphs` has come as far as the names that such a module needs.
-        for room in map(importlib.import_module, _ROOMS):
-            if hasattr(room, name):
-                return getattr(room, name)
+        home = next((module for module, names in _HOMES.items() if name in names), "memory")
+        return getattr(importlib.import_module(home), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import jwt
 from langgraph_sdk import Auth
 
-from graphs.auth_settings import AuthSettings
 from graphs.server.authenticate import load_authenticator
+from graphs.settings import AuthSettings
 
 
 def make_token(settings: AuthSettings, user: str, permissions: Sequence[str], *, now: int, seconds: int) -> str:

@@ -90,7 +90,7 @@ async def _deleted_threads() -> DeletedThreads:
 async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Event, are_listed: asyncio.Event) -> None:
     """Work off what is due at start and then at intervals. No run does it: a run would take a worker from a user."""
     old_threads, deleted = OldThreads(service.settings.thread_days, service.clock), await _deleted_threads()
-    if service.settings.writes_threads:
+    if service.settings.own_url:
         with tolerated(logger, "the rows of threads that a crash took are not given back"):
             await deleted.finish(is_there)  # before: a thread that is being deleted must not come back
             await give_back(service.settings)

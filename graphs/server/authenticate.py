@@ -23,7 +23,7 @@ from langgraph_sdk import Auth
 from typing_extensions import TypedDict
 
 from graphs.address import is_loopback
-from graphs.auth_settings import AuthSettings
+from graphs.settings import AuthSettings
 
 logger = logging.getLogger(__name__)
 

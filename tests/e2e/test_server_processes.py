@@ -43,7 +43,7 @@ class Things(Scripted):
 
 @pytest.fixture(scope="module")
 def server(cluster: Cluster, serve: Serve) -> DevServer:
-    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.5", PALIMPSEST_TRIGGER="run", PALIMPSEST_MAX_FACTS=str(THINGS))
+    return serve(PALIMPSEST_DEBOUNCE_SECONDS="0.5", PALIMPSEST_MAX_FACTS=str(THINGS))
 
 
 @pytest.fixture

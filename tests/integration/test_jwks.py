@@ -12,8 +12,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from langgraph_sdk import Auth
 
-from graphs.auth_settings import AuthSettings
 from graphs.server.authenticate import load_authenticator
+from graphs.settings import AuthSettings
 
 
 class Issuer:

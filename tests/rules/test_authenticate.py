@@ -8,11 +8,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from langgraph_sdk import Auth
 
-from graphs.auth_settings import AuthSettings
 from graphs.cli.token import make_token
 from graphs.server.authenticate import Authenticator, User, checked, load_authenticator
 from graphs.server.permissions import OPERATOR
-from graphs.settings import Settings
+from graphs.settings import AuthSettings, Settings
 
 SECRET = "a secret of at least thirty-two bytes"
 PRIVATE_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)

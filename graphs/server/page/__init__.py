@@ -6,7 +6,7 @@ from graphs.server.page.door import PageDoor
 from graphs.server.page.pages import PageRoutes
 from graphs.server.page.rendering import templates
 
-__all__ = ["PAGES", "PageDoor", "load", "routes"]
+__all__ = ["PAGES", "PageDoor", "load_page", "routes"]
 
 PAGES: tuple[PageRoutes, ...] = (facts.pages, held.pages, parts.pages, preview.pages, chat.pages)
 

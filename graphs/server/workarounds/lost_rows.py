@@ -70,7 +70,7 @@ async def give_back(settings: Settings) -> int:
     Raises:
         Exception: Whatever the file of checkpoints and the server raise.
     """
-    if not settings.writes_threads or settings.keeps_its_own or settings.database_uri:
+    if not settings.own_url or settings.database_uri:
         return 0  # its rows are in a database, or another server of the same database has them
     from graphs.persistence.sqlite_saver import CheckpointFile  # which a server with a database does not need
 
