@@ -60,11 +60,6 @@ def example(name: str, folder: Path) -> Path:
     return Path(shutil.copy(EXAMPLES / name, folder))
 
 
-def test_the_examples_are_shown_word_for_word() -> None:
-    assert f"```python\n{(EXAMPLES / 'hello.py').read_text()}```\n" in PAGES
-    assert f"```js\n{(EXAMPLES / 'hello.mjs').read_text()}```\n" in PAGES
-
-
 def test_the_first_conversations_and_what_is_remembered(server: DevServer, model: StubModel, tmp_path: Path) -> None:
     model.respond = Scripted(learns={"allergic to peanuts": ALLERGY}, chat=answer)
     marks = ("Likes figs", "Answer in one sentence", "erase/everything")

@@ -91,18 +91,14 @@ def test_an_agent_of_any_making_has_the_tools_of_memory(model: StubModel, tmp_pa
     assert output("memory_tools", model, tmp_path) == "Peanuts.\n"
 
 
-def test_an_assistant_changes_the_prompts(model: StubModel, tmp_path: Path) -> None:
-    assert output("prompts", model, tmp_path) == "re: Who are you?\n"
-    assert model.requests[0].messages[0]["content"].startswith("You are a pirate.")
-
-
-def test_a_deployment_changes_what_the_memory_model_is_told(run: Run, model: StubModel) -> None:
+def test_a_deployment_changes_what_the_memory_model_is_told_and_its_limits(run: Run, model: StubModel) -> None:
     names = run("extraction")
     settings = palimpsest.Settings.from_environment()
     config = names["make_service"](settings).settings.memory
     chat = RecordingModel(replies=['{"facts": []}'])
     palimpsest.extract_facts(chat, [HumanMessage("I take aspirin.", id="1")], config=config)
     assert chat.prompts[0][0].text.endswith("with its dose.")
+    assert (config.history_days, config.receipt_days) == (365, 30)
 
 
 def test_a_category_is_two_lines_in_one_file(tmp_path: Path) -> None:
@@ -139,11 +135,6 @@ def test_a_deployment_brings_models_of_its_own(run: Run, model: StubModel) -> No
     assert model.requests[-1].model == "house-large"
 
 
-def test_a_deployment_chooses_limits_that_have_no_variable(run: Run) -> None:
-    memory = run("limits")["make_service"](palimpsest.Settings.from_environment()).settings.memory
-    assert (memory.history_days, memory.receipt_days) == (365, 30)
-
-
 def test_a_program_brings_its_store_and_its_checkpointer(model: StubModel, tmp_path: Path) -> None:
     assert output("store", model, tmp_path) == "re: Hello, I am Ada.\n"
     assert {file.name for file in tmp_path.glob("*.sqlite")} == {"checkpoints.sqlite", "store.sqlite"}
@@ -160,16 +151,6 @@ def test_the_facts_work_alone(run: Run, capsys: pytest.CaptureFixture[str]) -> N
     assert shown.index("[knowledge | 0.90] User is allergic to peanuts.") < shown.index("[preference | 0.80]")
 
 
-def test_the_queue_works_alone(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    run("queue")
-    assert capsys.readouterr().out == "ada ['I like figs.']\n"
-
-
 def test_the_queue_learns_facts(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     run("updater")
     assert capsys.readouterr().out == "['User likes figs.']\n"
-
-
-def test_a_program_written_for_langmem_goes_on(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    run("langmem")
-    assert capsys.readouterr().out == "They talked about travelling.\n"
