@@ -1,8 +1,9 @@
 """What one process recalls from: the users' indexes, kept up to date behind their turns."""
 
+import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -12,6 +13,7 @@ from langgraph.store.base import BaseStore
 from graphs.behind import WorkBehind
 from graphs.embedders import Embedder
 from memory.effects import run, tolerated
+from memory.facts.fact import Fact
 from memory.namespaces import Owner
 from memory.recall.past import read_tellable_view
 from memory.recall.user_index import NOTHING, Asked, Recalled, UserIndex, UserIndexes
@@ -63,6 +65,17 @@ class Recalling:
                 self.follow(store, owner)
             return recalled
         return NOTHING
+
+    async def search(self, store: BaseStore, owner: Owner, facts: Sequence[Fact], query: str, now: str) -> Recalled:
+        """Return what has to do with a query, once all is indexed that is there; the user's local time is ISO 8601."""
+        await asyncio.shield(asyncio.wrap_future(self.behind.ask(store, owner)))
+        index = self.indexes(store).of(owner)
+        index.follow_facts(facts)
+        vector = await self._embedder.aquery(query) if self._embedder else None
+        view = index.view
+        if view is None:
+            return NOTHING
+        return index.recall(Asked(query[:_QUERY_CHARS], now=now, vector=vector), view.epoch, view.revision, view.edit)
 
     def follow(self, store: BaseStore, owner: Owner, *, only_held: bool = False) -> Future[None] | None:
         """Bring an owner's index up to date on a thread of its own; the future ends with it.

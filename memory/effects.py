@@ -109,19 +109,28 @@ def run(store: BaseStore, effects: Generator[Any, Any, T], others: Handlers | No
     )
 
 
-async def arun(store: BaseStore, effects: StoreEffects[T], seconds: float = STORE_SECONDS, *, aside: bool = False) -> T:
-    """Carry out what needs a store only, on its asynchronous interface, and return the value.
+async def arun(
+    store: BaseStore,
+    effects: Generator[Any, Any, T],
+    seconds: float = STORE_SECONDS,
+    *,
+    others: AsyncHandlers | None = None,
+    aside: bool = False,
+) -> T:
+    """Carry out what needs a store, on its asynchronous interface, and perhaps other handlers; return the value.
 
     Args:
         store: Where.
         effects: What.
         seconds: One batch, or one transaction, may take this long, then it is cancelled, and the effects are told
             `TimeoutError`: whoever works in the background would wait for ever for a store that never answers.
+        others: Carry out what else is yielded.
         aside: As for `aperform`.
     """
     handlers: AsyncHandlers = {
         list: awithin(seconds, store.abatch),
         Write: lambda asked: awrite(store, asked, seconds, aside=aside),
+        **(others or {}),
     }
     return await aperform(effects, handlers, aside=aside)
 

@@ -58,8 +58,11 @@ def _write_epoch(thread_id: str, epoch: str, now: float) -> StoreEffects[None]:
 
 
 def erased_between(before: str, after: str) -> bool:
-    """Say whether a thread was erased between two readings of its epoch; an old epoch that went is no erase."""
-    return after not in (before, NEVER_ERASED)
+    """Say whether a thread was erased between two readings of its epoch; an old epoch that went is no erase.
+
+    Where nobody read it before (it is empty), nothing tells that it was.
+    """
+    return bool(before) and after not in (before, NEVER_ERASED)
 
 
 IN_FLIGHT_SECONDS = 60.0

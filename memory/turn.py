@@ -143,7 +143,7 @@ class TurnEpochs(NamedTuple):
         if now is None:
             return self
         is_user_erased = bool(self.user) and self.user != now.user
-        is_thread_erased = bool(self.thread) and erased_between(self.thread, now.thread)
+        is_thread_erased = erased_between(self.thread, now.thread)
         learn_from = asked if asked and (is_user_erased or is_thread_erased) else self.learn_from
         return self._replace(user=now.user, thread=now.thread, edit=now.edit or self.edit, learn_from=learn_from)
 

@@ -124,9 +124,9 @@ MUTANTS = (
     ),
     Mutant(
         "a model brings back what its user wants to be asked about",
-        "memory/tool_calls.py",
-        "        if gone and stricter(",
-        "        if not gone and stricter(",
+        "memory/tools.py",
+        '    if stricter(call.config.approval, control.approval) != "off":',
+        "    if False:",
         (FACTS,),
     ),
     Mutant(
@@ -299,8 +299,8 @@ MUTANTS = (
     ),
     Mutant(
         "what a tool remembers outlives its thread",
-        "memory/tool_calls.py",
-        "    if is_erased or epoch != snapshot.epoch:",
+        "memory/tools.py",
+        "    if erased_between(call.epochs.thread, thread_epoch) or epoch != snapshot.epoch:",
         "    if epoch != snapshot.epoch:",
         (ERASED_THREADS,),
     ),

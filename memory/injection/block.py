@@ -175,10 +175,10 @@ def fact_line(fact: Fact | Mapping[str, object]) -> str:
 
 
 @lru_cache(maxsize=20_000)
-def turn_line(day: str, speaker: str, text: str) -> str:
+def turn_line(day: str, speaker: str, text: str, most: int = _MOST_CHARS) -> str:
     """Return one past message as a dated line, without what must not stand in a prompt; empty if nothing is left."""
-    shown = escape(without_suspects(text[: 2 * _MOST_CHARS], is_released=True)[0])
-    return f"- {day} {speaker}: {shown[:_MOST_CHARS]}{'...' if len(shown) > _MOST_CHARS else ''}" if shown else ""
+    shown = escape(without_suspects(text[: 2 * most], is_released=True)[0])
+    return f"- {day} {speaker}: {shown[:most]}{'...' if len(shown) > most else ''}" if shown else ""
 
 
 def escape(text: str) -> str:

@@ -223,13 +223,8 @@ class Index:
         """Return the sum of both, each between 0 and 1; the lexical scores alone where there are no others."""
         if similar is None:
             return list(lexical)
-        # By a number that no document has any more the others are not scaled.
-        words = list(lexical)
-        if gone := set(self._free):
-            least = min((score for number, score in enumerate(lexical) if number not in gone), default=0.0)
-            for number in gone:
-                words[number] = least
-        return [a + _SIMILARITY * b for a, b in zip(_scaled(words), _scaled(similar), strict=True)]
+        most = max(lexical, default=0.0) or 1.0
+        return [a / most + _SIMILARITY * b for a, b in zip(lexical, _scaled(similar), strict=True)]
 
     def _by_number(self, values: Mapping[str, float]) -> list[float]:
         lowest = min(values.values(), default=0.0)

@@ -20,7 +20,7 @@ from memory.message import StoredMessage
 from memory.namespaces import Owner, source_unit
 from memory.recall.past import read_past
 from memory.retention import clean
-from memory.tool_calls import ToolCall
+from memory.tools import ToolCall
 from memory.turn import TurnEpochs
 from tests.archive_lines import document_of
 from tests.archives import import_document
@@ -84,7 +84,7 @@ class Person:
     def calls(self, *said: BaseMessage) -> ToolCall:
         epochs = TurnEpochs("initial", "", "0", "")
         return ToolCall(
-            owner=ADA, thread_id="t", messages=said, epochs=epochs, now=self.clock(), key="k", config=self.config
+            owner=ADA, thread_id="t", messages=said, epochs=epochs, now=self.clock(), call_id="k", config=self.config
         )
 
 

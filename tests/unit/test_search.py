@@ -8,12 +8,9 @@ from memory.effects import Handlers, run
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import Fact
 from memory.facts.store import FactStore
-from memory.journal import JournalEntry
-from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.recall.search import search_facts, similarity_of
 from memory.recall.vectors import Embed, QueryVector, make_vectors, packed, text_key
-from memory.tool_lookups import Lookup, tell_found
 from tests.fakes import WordEmbeddings
 
 
@@ -122,25 +119,3 @@ def test_a_text_without_a_vector_is_left_out_of_what_is_alike() -> None:
     assert similarity_of({"a": "figs", "b": "plums"}, question, vectors) == pytest.approx({"a": 1.0}, abs=0.01)
     assert similarity_of({"b": "plums"}, question, vectors) is None
     assert similarity_of({"a": "figs"}, None, vectors) is None
-
-
-def test_only_what_was_said_next_to_a_hit_is_found_with_it() -> None:
-    said = [("We bought a boat", "Lovely"), ("The weather was fine", "Good"), ("Ines plays chess", "Nice")]
-    journal = [
-        JournalEntry(
-            "2026-03-01",
-            "t",
-            (
-                StoredMessage(f"u{number}", "user", question, f"2026-03-01T10:0{number}:00+00:00"),
-                StoredMessage(f"a{number}", "assistant", answer, f"2026-03-01T10:0{number}:05+00:00"),
-            ),
-            "e",
-        )
-        for number, (question, answer) in enumerate(said)
-    ]
-
-    told = tell_found(Lookup(journal=journal), "boat", 10)
-
-    assert "We bought a boat" in told
-    assert "weather" not in told
-    assert "chess" not in told
