@@ -44,11 +44,14 @@ def talk() -> Talk:
     return Talk(context=replace(NARROW, memory_tokens=200))
 
 
-def test_G1_the_topology_is_the_picture_in_the_readme(talk: Talk) -> None:
+def test_G1_the_topology_is_the_picture_in_the_papers(talk: Talk) -> None:
     drawn = talk.graph.get_graph().draw_mermaid(with_styles=False)
-    shown = re.search(r"```mermaid\n(.*?)```", (HOUSE / "README.md").read_text(), re.DOTALL)
-    assert shown is not None
-    assert drawn.strip() == shown[1].strip()
+    for paper in ("README.md", "ARCHITECTURE.md"):
+        shown = re.search(r"```mermaid\n(.*?)```", (HOUSE / paper).read_text(), re.DOTALL)
+        assert shown is not None
+        assert drawn.strip() == shown[1].strip()
+    picture = (HOUSE / "docs" / "pictures" / "architecture.svg").read_text()
+    assert [node for node in NODES if node and f">{node}<" not in picture] == []
 
 
 async def test_G1_system_prompt_memory_and_summary_come_first_then_the_newest_messages_in_their_order(
