@@ -6,33 +6,32 @@ from collections.abc import Coroutine
 from typing import Any
 
 import httpx
+from click.testing import CliRunner, Result
 from starlette.types import ASGIApp
-from typer.testing import CliRunner, Result
 
+from graphs.cli.local_files import ask_app
 from graphs.cli.main import main
 from graphs.cli.shell import Shell
 
 
-class AsAda(httpx.AsyncBaseTransport):
+class AsAda(httpx.BaseTransport):
     """Carries requests to the app, as the user whose token it is."""
 
     def __init__(self, app: ASGIApp) -> None:
-        self.app = httpx.ASGITransport(app)
+        self.app = app
         self.seen: list[httpx.Request] = []
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
         self.seen.append(request)
         if request.headers.get("authorization") == "Bearer ada":
             request.headers["x-test-user"] = "ada"
-        return await self.app.handle_async_request(request)
+        return asyncio.run(ask_app(self.app, request))
 
 
 class Typed:
     """A person who types commands, in a folder of their own."""
 
-    def __init__(
-        self, transport: httpx.AsyncBaseTransport | None, environ: dict[str, str], charset: str = "utf-8"
-    ) -> None:
+    def __init__(self, transport: httpx.BaseTransport | None, environ: dict[str, str], charset: str = "utf-8") -> None:
         # No server runs in this folder: which one is asked has to be said.
         self.transport, self.environ = transport, {"PALIMPSEST_URL": "http://127.0.0.1:2024", **environ}
         self.charset = charset
@@ -57,11 +56,11 @@ class Typed:
         return done.stderr
 
 
-class Failing(httpx.AsyncBaseTransport):
+class Failing(httpx.BaseTransport):
     def __init__(self, answer: Exception | httpx.Response) -> None:
         self.answer = answer
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer

@@ -307,7 +307,7 @@ MUTANTS = (
     Mutant(
         "local files are erased that a server has in its memory",
         "graphs/cli/local_files.py",
-        'if files == "alone" and ',
+        'if asked.startswith("/memory/erase") and ',
         "if False and ",
         ("tests/laws/test_rules_files.py",),
     ),

@@ -3,34 +3,20 @@
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-import typer
+import click
 
-from graphs.cli.asking import asks_memory
-from graphs.cli.shell import Output, Refused, counted
+from graphs.cli.asking import asks
+from graphs.cli.shell import Refused, Shell, counted
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
 
-_PIECE = 256 * 1024
 _REFUSED_SHOWN = 10
-
-
-@contextmanager
-def _open_to_read(file: str) -> Iterator[BinaryIO]:
-    """Open an export for reading."""
-    if file == "-":
-        yield sys.stdin.buffer
-        return
-    try:
-        with Path(file).open("rb") as opened:
-            yield opened
-    except OSError as error:
-        raise Refused(f"{file} cannot be read: {error.strerror}") from error
 
 
 @contextmanager
@@ -38,94 +24,63 @@ def _open_to_write(file: str, force: bool) -> Iterator[BinaryIO]:
     """Open a file that only its owner reads, and that gets its name when all is written."""
     if file == "-":
         yield sys.stdout.buffer
-        sys.stdout.flush()
         return
     path = Path(file)
     if path.exists() and not force:
         raise Refused(f"{path} is there already: --force writes over it")
-    part: Path | None = None
     try:
         # In the same folder: only within a file system is a file renamed as a whole.
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        part = Path(name)
-        with os.fdopen(handle, "wb") as opened:
-            yield opened
-            opened.flush()
-            os.fsync(handle)  # a name in front of lost bytes would pass for a backup
-        part.replace(path)
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+            part = Path(folder, path.name)
+            part.touch(0o600)
+            with part.open("wb") as opened:
+                yield opened
+                opened.flush()
+                os.fsync(opened.fileno())  # a name in front of lost bytes would pass for a backup
+            part.replace(path)
     except OSError as error:
         raise Refused(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        if part:
-            part.unlink(missing_ok=True)
 
 
-def _readable(file: str) -> str:
-    """Refuse what cannot be read while the command line is: later, `--local` has made files for it."""
-    with _open_to_read(file):
-        return file
+@asks(
+    "export",
+    click.Argument(["file"], default="-"),
+    click.Option(["--force"], is_flag=True, help="Write over a file that is there."),
+    shown=("export backup.jsonl", "export - | jq .fact"),
+)
+def write_out(memory: "MemoryClient", shell: Shell, file: str, force: bool) -> None:
+    """Write everything that is remembered, a JSON value a line, to FILE; - is standard output.
 
-
-@asks_memory()
-async def write_out(
-    memory: "MemoryClient",
-    out: Output,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - is standard output.")] = "-",
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
-) -> None:
-    """Write everything that is remembered, a JSON value a line. A file has its name only once it is whole."""
-    size = 0
-    with _open_to_write(file, force) as written:
-        async with memory.reading("/export") as pieces:
-            async for piece in pieces:
-                size += written.write(piece)
+    A file has its name only once it is whole.
+    """
+    query = {"agent_name": memory.agent}
+    with _open_to_write(file, force) as written, memory.open("GET", "/memory/export", params=query) as answer:
+        size = sum(written.write(piece) for piece in answer.iter_bytes())
     if file != "-":
-        out.answer({"file": file, "bytes": size})
-        out.say(f"{file}: {size} bytes")
+        shell.answer({"file": file, "bytes": size})
+        shell.say(f"{file}: {size} bytes")
 
 
-@asks_memory(files="made")
-async def read_in(
-    memory: "MemoryClient",
-    out: Output,
-    file: Annotated[
-        str,
-        typer.Argument(metavar="FILE", help="What `palimpsest export` wrote; - is standard input.", callback=_readable),
-    ],
-) -> None:
-    """Take such a file in. Twice is the same as once, and nothing that is there is overwritten."""
-    with _open_to_read(file) as source:
-        if memory.is_local and source.seekable():
-            _check_beginning(file, source)  # before the first request makes files for it
-        done = await memory.ask("POST", "/import", content=_read_pieces(source), patience=3600.0)
-    out.answer(done)
+@asks(
+    "import",
+    click.Argument(["file"], type=click.File("rb")),
+    shown=("import backup.jsonl", "import backup.jsonl --local"),
+)
+def read_in(memory: "MemoryClient", shell: Shell, file: BinaryIO) -> None:
+    """Take FILE in, which `palimpsest export` wrote; - is standard input.
+
+    Twice is the same as once, and nothing that is there is overwritten.
+    """
+    done = memory.ask("POST", "/import", content=file)
+    shell.answer(done)
     refused = len(done["refused"]) + done["refused_more"]
-    made = counted(len(done["created"]), "new fact")
-    if done["quarantined"]:
-        made += f" ({len(done['quarantined'])} wait for your yes)"
-    sections = counted(len(done["sections"]), "profile section")
-    days = counted(done["journal"], "journal entry", "journal entries")
-    waiting = counted(done["updates"], "update")
-    out.say(f"{made}, {done['known']} known already, {sections}, {days}, {waiting} to be learned, {refused} refused")
+    held = f" ({len(done['quarantined'])} wait for your yes)" if done["quarantined"] else ""
+    shell.say(
+        f"{counted(len(done['created']), 'new fact')}{held}, {done['known']} known already, "
+        f"{counted(len(done['sections']), 'profile section')}, {counted(done['journal'], 'line')} of the journal, "
+        f"{counted(done['updates'], 'update')} to be learned, {refused} refused"
+    )
     for each in done["refused"][:_REFUSED_SHOWN]:
-        out.say(f"refused line {each['line']}: {each['reason']}")
+        shell.say(f"refused line {each['line']}: {each['reason']}")
     if refused:  # the others are in: said above, and the script that moves a memory must know
-        raise typer.Exit(1)
-
-
-def _check_beginning(file: str, source: BinaryIO) -> None:
-    """Refuse what does not begin as an export does; a file that is read from its start afterwards."""
-    from memory.archive.importing import Importer
-    from memory.config import MemoryConfig
-    from memory.namespaces import Owner
-
-    try:
-        Importer(Owner.of("nobody"), MemoryConfig(), 0.0).take(source.readline(_PIECE))
-    except ValueError as error:
-        raise Refused(f"{file}: {error}") from None
-    source.seek(0)
-
-
-async def _read_pieces(source: BinaryIO) -> AsyncIterator[bytes]:
-    while piece := source.read(_PIECE):
-        yield piece
+        raise click.exceptions.Exit(1)

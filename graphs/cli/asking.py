@@ -1,150 +1,86 @@
-"""What every command about memory shares: where it is, whose it is, and how the answer is printed."""
+"""A command about memory: which memory it is about, what it asks, and how the answer is shown.
 
-import functools
-import inspect
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+Most ask the API one thing. They are a table (`route`): where it is asked, what is typed, by the API's own names, and
+how a person is shown the answer.
+"""
 
-import typer
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Concatenate
 
-from graphs.cli.shell import Output, Refused, Shell
+import click
+
+from graphs.cli.shell import Json, Shell, examples
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
-    from graphs.cli.local_files import Files
-    from graphs.settings import ClientSettings
 
-_PANEL = "Which memory"
+URL = click.Option(["--url"], help="The server. Default: PALIMPSEST_URL, or the one of this folder.")
+TOKEN = click.Option(["--token"], help="Your token, where users log in. Default: PALIMPSEST_TOKEN.")
+AGENT = click.Option(["--agent"], default="default", help="Whose memory: an agent_name.")
+LOCAL = click.Option(["--local"], is_flag=True, help="Ask no server, but this folder's files.")
+JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print the API's own answer as JSON.")
+YES = click.Option(["--yes", "-y"], is_flag=True, help="Do not ask.")
 
-
-Url = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL", help="The server. Default: PALIMPSEST_URL, or the one of this folder.", rich_help_panel=_PANEL
-    ),
-]
-Token = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TOKEN",
-        help="Your token, where users log in. Default: PALIMPSEST_TOKEN.",
-        rich_help_panel=_PANEL,
-    ),
-]
-AsAgent = Annotated[
-    str,
-    typer.Option("--agent", metavar="NAME", help="Whose memory: an agent_name.", rich_help_panel=_PANEL),
-]
-Local = Annotated[
-    bool,
-    typer.Option("--local", help="Ask no server, but this folder's files.", rich_help_panel=_PANEL),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the API's own answer as JSON.")]
+Run = Callable[Concatenate["MemoryClient", Shell, ...], None]
+"""What a command does with the memory that it is about, and where it prints; what is typed follows by name."""
 
 
-def variables(shell: Shell) -> dict[str, str]:
-    """Return the variables as the server of this folder sees them."""
-    from graphs.settings import environment  # in functions, as in all commands: a help does not wait for imports
-
-    return environment(Path(".env"), shell.environ)
-
-
-def client_settings(environ: Mapping[str, str]) -> "ClientSettings":
-    """Return which server is meant where the command line does not say; its URL is empty where none is known."""
-    from dataclasses import replace
-
-    from graphs.address import address_of
-    from graphs.settings import ClientSettings
-
-    try:
-        given = ClientSettings.from_environment(environ)
-    except ValueError as error:
-        raise Refused(f"{error}.") from error
-    return given if given.url else replace(given, url=address_of(given.data_dir))
-
-
-@asynccontextmanager
-async def open_memory(
-    shell: Shell,
-    files: "Files" = "there",
-    *,
-    url: Url = None,
-    token: Token = None,
-    agent: AsAgent = "default",
-    local: Local = False,
-) -> AsyncIterator["MemoryClient"]:
-    """Open the memory that a command is about.
+def asks(
+    name: str, *typed: click.Parameter, shown: tuple[str, ...] = (), does: str = ""
+) -> Callable[[Run], click.Command]:
+    """Return what makes a command of a function: with the options that say which memory it is about, which is opened.
 
     Args:
-        shell: What the command works with.
-        files: What is needed of local files.
-        url: The server.
-        token: Who asks it.
-        agent: Whose memory.
-        local: Ask the same API in this process, on this folder's files.
-
-    Raises:
-        Refused: If there is none.
-    """
-    from graphs.cli.client import NO_SERVER, MemoryClient, connect
-
-    environ = variables(shell)
-    if local:
-        # Both at once would leave open which memory was meant.
-        if url or token:
-            raise typer.BadParameter("--local asks no server: leave out --url and --token")
-        from graphs.cli.local_files import open_files
-
-        async with open_files(environ, files) as (transport, place):
-            yield MemoryClient(connect("http://localhost", "", transport), agent, place, is_local=True)
-        return
-    given = client_settings(environ)
-    url = url or given.url
-    if not url:
-        raise Refused(f"no server of this folder runs: {NO_SERVER}, or read its files with --local")
-    async with connect(url, token or given.token, shell.transport) as http:
-        yield MemoryClient(http, agent, url)
-
-
-Command = Callable[..., Coroutine[Any, Any, None]]
-"""A coroutine function of a `MemoryClient`, an `Output`, and options."""
-
-
-def asks_memory(files: "Files" = "there") -> Callable[[Command], Callable[..., None]]:
-    """Return what gives a command the options that say which memory it is about, opens that, and runs it.
-
-    The command's first two parameters are that memory, and where it prints; the others are options and arguments.
-
-    Args:
-        files: What the command needs of local files.
+        name: What is typed for it.
+        typed: What else is.
+        shown: Examples of its use.
+        does: What it does; by default the function's docstring says so.
     """
 
-    def decorate(command: Command) -> Callable[..., None]:
-        shared = list(inspect.signature(open_memory).parameters.values())[2:]
+    def decorate(run: Run) -> click.Command:
+        def command(as_json: bool, url: str, token: str, agent: str, local: bool, **given: Any) -> None:
+            from graphs.cli.client import open_memory  # with httpx and settings: a help does not wait for imports
 
-        def run(ctx: typer.Context, as_json: AsJson = False, **given: Any) -> None:
-            import asyncio
-
-            shell = ctx.find_object(Shell) or Shell()
+            shell = click.get_current_context().ensure_object(Shell)
             shell.as_json = as_json
-            where = {each.name: given.pop(each.name) for each in shared}
+            with open_memory(shell, url, token, agent, local) as memory:
+                run(memory, shell, **given)
 
-            async def ask() -> None:
-                async with open_memory(shell, files, **where) as memory:
-                    await command(memory, Output(as_json), **given)
-
-            asyncio.run(ask())
-
-        context, json_option, _ = inspect.signature(run).parameters.values()
-        own = list(inspect.signature(command).parameters.values())[2:]  # without memory and output
-        functools.update_wrapper(run, command)
-        all_options = (context, *own, *shared, json_option)
-        taken = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in all_options]
-        # These two are where typer looks for what a command takes.
-        run.__dict__["__signature__"] = inspect.Signature(taken)
-        run.__annotations__ = {each.name: each.annotation for each in taken}
-        return run
+        params = [*typed, URL, TOKEN, AGENT, LOCAL, JSON]
+        return click.Command(
+            name, callback=command, params=params, help=does or run.__doc__, epilog=examples(*shown) if shown else None
+        )
 
     return decorate
+
+
+def route(
+    name: str,
+    asked: str,
+    show: Callable[[Shell, Json], None],
+    does: str,
+    *typed: click.Parameter,
+    shown: tuple[str, ...] = (),
+    **fixed: object,
+) -> click.Command:
+    """Return a command that asks the API one thing.
+
+    Args:
+        name: What is typed for it.
+        asked: Method and path. What is typed under a name of the path goes there, the rest into query or body.
+        show: Shows a person the answer.
+        does: What it does.
+        typed: What else is typed, under the API's names.
+        shown: Examples of its use.
+        fixed: What the body says whatever is typed.
+    """
+    method, _, path = asked.partition(" ")
+
+    @asks(name, *typed, shown=shown, does=does)
+    def command(memory: "MemoryClient", shell: Shell, **given: object) -> None:
+        fields = {each: said for each, said in given.items() if f"{{{each}}}" not in path}
+        answer = memory.ask(method, path.format(**given), {**fields, **fixed})
+        shell.answer(answer)
+        show(shell, answer)
+
+    return command

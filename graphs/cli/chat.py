@@ -2,156 +2,59 @@
 
 import json
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, suppress
-from typing import TYPE_CHECKING, Annotated, Any
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from graphs.cli.asking import AsAgent, AsJson, Token, Url, open_memory
-from graphs.cli.shell import Json, Output, Refused, Shell, counted, plain
+from graphs.cli.asking import AGENT, JSON, TOKEN, URL
+from graphs.cli.shell import Json, Refused, Shell, counted, examples, plain
 
 if TYPE_CHECKING:
-    import asyncio
-
     from graphs.cli.client import MemoryClient
 
-_SILENT_SECONDS = 600.0  # a model may think for minutes
 _POLL_SECONDS = 1.0
-_MODES = ("normal", "read_only", "incognito")
-_MODE = "memory_mode"
-
-Said = Annotated[
-    list[str] | None, typer.Argument(metavar="TEXT", help="What to say, a turn each; else it is typed or piped in.")
-]
-Thread = Annotated[str, typer.Option(metavar="THREAD", help="Go on with this thread.")]
-Mode = Annotated[
-    str,
-    typer.Option(
-        metavar="MODE", help="normal; read_only: nothing is learned; incognito: nor is memory used.", show_default=False
-    ),
-]
-Assistant = Annotated[str, typer.Option(metavar="NAME", help="Who answers: a graph's name, or an assistant's id.")]
-Wait = Annotated[
-    float | None,
-    typer.Option(metavar="SECONDS", min=0.001, help="In the end, wait so long until what was said is learned."),
-]
-
-
-def chat(
-    ctx: typer.Context,
-    said: Said = None,
-    thread: Thread = "",
-    mode: Mode = "",
-    assistant: Assistant = "chat",
-    wait: Wait = None,
-    url: Url = None,
-    token: Token = None,
-    agent: AsAgent = "default",
-    as_json: AsJson = False,
-) -> None:
-    """Talk to the server, and see what memory does.
-
-    Ctrl-C ends a turn, not the conversation. In a pipe every line is a turn, answers go to standard output and the rest
-    to standard error; with --json each turn is one line of JSON.
-    """
-    import asyncio
-
-    shell = ctx.find_object(Shell) or Shell()
-    shell.as_json = as_json
-    chosen = mode.replace("-", "_").lower()
-    if chosen and chosen not in _MODES:
-        raise typer.BadParameter(f"--mode must be one of {', '.join(_MODES)}, not {mode!r}")
-    # One loop for the whole conversation; Ctrl-C cancels what it runs at the moment.
-    with asyncio.Runner() as runner:
-        stack = AsyncExitStack()
-        opened = open_memory(shell, url=url, token=token, agent=agent)
-        memory = runner.run(stack.enter_async_context(opened))
-        try:
-            talk = _Talk(Output(as_json), memory, assistant, is_typed=not said and sys.stdin.isatty())
-            runner.run(talk.begin(thread, chosen))
-            for text in said or talk.typed():
-                # Python reads bytes that are no UTF-8 as what no JSON can hold.
-                talk.turn(runner, text.encode(errors="replace").decode())
-            if wait is not None:
-                runner.run(talk.settle(wait))
-            runner.run(talk.tell_what_was_learned())
-        finally:
-            runner.run(stack.aclose())
 
 
 class _Talk:
     """One thread of a server, and who talks in it.
 
     Args:
-        out: Where it is shown.
+        shell: Where it is shown.
         memory: Knows the server, and tells what was learned.
         assistant: Who answers.
         is_typed: Whether a person types.
     """
 
-    def __init__(self, out: Output, memory: "MemoryClient", assistant: str, *, is_typed: bool) -> None:
-        self.out, self.memory, self.assistant, self.is_typed = out, memory, assistant, is_typed
-        self.context = {"agent_name": memory.agent} if memory.agent != "default" else {}
+    def __init__(self, shell: Shell, memory: "MemoryClient", assistant: str, is_typed: bool) -> None:
+        self.shell, self.memory, self.assistant, self.is_typed = shell, memory, assistant, is_typed
+        self.context = {} if memory.agent == "default" else {"agent_name": memory.agent}
         self.thread_id = self.told_until = ""
 
-    async def begin(self, thread: str, mode: str) -> None:
+    def begin(self, thread: str | None, mode: str | None) -> None:
         """Go on with a thread, or begin one, which keeps its mode; in one that exists it holds for these turns."""
-        given = {_MODE: mode} if mode else {}
+        given = {"memory_mode": mode} if mode else {}
         self.context |= given if thread else {}
-        with self.memory.explained():
-            asked = ("GET", f"/threads/{thread}", None) if thread else ("POST", "/threads", {"metadata": given})
-            answer = await self.memory.http.request(asked[0], asked[1], json=asked[2])
-            self.memory.check(answer)
-            self.thread_id = answer.json()["thread_id"]
-        await self._receipts()
+        if thread:
+            asked = self.memory.open("GET", f"/threads/{thread}")
+        else:
+            asked = self.memory.open("POST", "/threads", json={"metadata": given})
+        with asked as answer:
+            self.thread_id = json.loads(answer.read())["thread_id"]
+        self._receipts()
         self._aside(f"thread {self.thread_id}" + (f" ({mode})" if mode else ""))
-        if self.is_typed:
-            with suppress(ImportError):
-                import readline  # noqa: F401 - editing and history of what is typed, where the system has it
-            self._aside("Ctrl-C ends a turn, Ctrl-D the conversation.")
 
-    def typed(self) -> Iterator[str]:
-        """Yield what is typed or piped in, without empty lines."""
-        if not self.is_typed:
-            yield from (line.strip() for line in sys.stdin if line.strip())
-            return
-        while True:
-            try:
-                text = input("\nyou> ").strip()
-            except KeyboardInterrupt:
-                typer.echo("\nCtrl-D ends the conversation.", err=True)
-                continue
-            except EOFError:
-                typer.echo()
-                return
-            if text:
-                yield text
-
-    def turn(self, runner: "asyncio.Runner", text: str) -> None:
-        """Have one turn; what fails ends a pipe, and is only said to a person."""
-        try:
-            if self.is_typed:  # in a pipe nothing passes between two turns: the end tells it all
-                runner.run(self.tell_what_was_learned())
-            runner.run(self._say(text))
-        except KeyboardInterrupt:
-            if not self.is_typed:
-                raise
-            typer.echo("\nThe turn is ended; the conversation goes on.", err=True)
-        except Refused as refused:
-            if not self.is_typed:
-                raise
-            typer.echo(f"Error: {refused}", err=True)
-
-    async def _say(self, text: str) -> None:
+    def turn(self, text: str) -> None:
         """Say one thing, and show the answer piece by piece, then what memory did.
 
-        When it is cancelled, the server ends the run; what was said stays in the thread.
+        Ctrl-C closes the stream, and the server ends the run; what was said stays in the thread.
         """
         events: dict[str, Json] = {}
         state: Json = {}
         answer = spoken = ""
-        async for event, data in self._run(text):
+        for event, data in self._run(text):
             if event == "error":
                 why = data.get("message") or data.get("error") if isinstance(data, dict) else data
                 raise Refused(f"the turn failed: {why}")
@@ -168,19 +71,16 @@ class _Talk:
         if not answer and state.get("messages"):  # of a model that streams nothing
             answer = _text(state["messages"][-1])
             self._piece(answer)
-        receipt = (state.get("memory") or {}).get("receipt") or {}
-        without = receipt.get("without_memory") or None
-        if self.out.as_json:
+        without = ((state.get("memory") or {}).get("receipt") or {}).get("without_memory") or None
+        if self.shell.as_json:
             turn = {"thread_id": self.thread_id, "said": text, "answer": answer}
-            typer.echo(json.dumps({**turn, "events": events, "without_memory": without}, ensure_ascii=False))
+            click.echo(json.dumps({**turn, "events": events, "without_memory": without}, ensure_ascii=False))
             return
-        typer.echo()
-        if without:
-            self._aside(f"without memory: {without}")
-        for line in _reported(events):
+        click.echo()
+        for line in ([f"without memory: {without}"] if without else []) + list(_reported(events)):
             self._aside(line)
 
-    async def _run(self, text: str) -> AsyncIterator[tuple[str, Json]]:
+    def _run(self, text: str) -> Iterator[tuple[str, Json]]:
         """Have the server run the turn, and yield the parts of its stream, each after its name."""
         run = {
             "assistant_id": self.assistant,
@@ -189,68 +89,70 @@ class _Talk:
             "on_disconnect": "cancel",
             **({"context": self.context} if self.context else {}),
         }
-        path, http = f"/threads/{self.thread_id}/runs/stream", self.memory.http
-        with self.memory.explained():
-            async with http.stream("POST", path, json=run, timeout=_SILENT_SECONDS) as answer:
-                if answer.is_error:
-                    await answer.aread()
-                self.memory.check(answer)
-                event, rest = "", b""
-                async for piece in answer.aiter_bytes():  # not lines of text: what ends one in Unicode stands in JSON
-                    *lines, rest = (rest + piece).split(b"\n")
-                    for name, _, value in (line.strip().partition(b": ") for line in lines):
-                        if name == b"event":
-                            event = value.decode()
-                        elif name == b"data":
-                            yield event, json.loads(value)
+        with self.memory.open("POST", f"/threads/{self.thread_id}/runs/stream", json=run) as answer:
+            event, rest = "", b""
+            for piece in answer.iter_bytes():  # not lines of text: what ends one in Unicode stands in JSON
+                *lines, rest = (rest + piece).split(b"\n")
+                for name, _, value in (line.strip().partition(b": ") for line in lines):
+                    if name == b"event":
+                        event = value.decode()
+                    elif name == b"data":
+                        yield event, json.loads(value)
 
-    async def tell_what_was_learned(self) -> None:
+    def tell_what_was_learned(self) -> None:
         """Say which facts were learned from this thread since the last time, as they are now."""
-        for fact_id in [each for receipt in await self._receipts() for each in receipt["created"]]:
+        for fact_id in [each for receipt in self._receipts() for each in receipt["created"]]:
             with suppress(Refused):  # it may be gone again
-                fact = await self.memory.get(f"/facts/{fact_id}")
-                back = "`palimpsest facts undo` takes the last change back"
-                self._aside(f"learned: {fact['content']} ({fact_id}; {back})")
+                content = self.memory.get(f"/facts/{fact_id}")["content"]
+                self._aside(f"learned: {content} ({fact_id}; `palimpsest facts undo` takes the last change back)")
 
-    async def _receipts(self) -> list[Json]:
+    def _receipts(self) -> list[Json]:
         """Return the receipts of this thread since the last time."""
-        done = (await self.memory.get("/receipts", since=self.told_until))["receipts"]
+        done = self.memory.get("/receipts", since=self.told_until)["receipts"]
         mine = [receipt for receipt in done if receipt["thread_id"] == self.thread_id]
         self.told_until = str(mine[-1]["time"]) if mine else self.told_until
         return mine
 
-    async def settle(self, seconds: float) -> None:
-        """Wait until all that was said is learned.
-
-        Raises:
-            Refused: If that fails, or takes longer.
-        """
-        import asyncio
-
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while updates := (await self.memory.get("/updates", thread=self.thread_id))["updates"]:
-                    if dead := [each for each in updates if each["state"] == "dead"]:
-                        raise Refused(
-                            f"an update failed for good ({dead[0]['error']}): `palimpsest pending list --state dead`"
-                        )
-                    await asyncio.sleep(_POLL_SECONDS)
-                return
-        raise Refused(f"not all was learned within {seconds:.0f} s: `palimpsest pending list` shows what waits")
+    def wait(self, seconds: float) -> None:
+        """Wait until all that was said is learned; `Refused` if that fails, or takes longer."""
+        until = time.monotonic() + seconds
+        while updates := self.memory.get("/updates", thread=self.thread_id)["updates"]:
+            if dead := [each["error"] for each in updates if each["state"] == "dead"]:
+                raise Refused(f"an update failed for good ({dead[0]}): `palimpsest pending list --state dead`")
+            if time.monotonic() > until:
+                raise Refused(f"not all was learned within {seconds:g} s: `palimpsest pending list` shows what waits")
+            time.sleep(min(_POLL_SECONDS, seconds))
 
     def _piece(self, words: str) -> None:
-        if not self.out.as_json:
-            typer.echo(plain(words), nl=False)
+        if not self.shell.as_json:
+            click.echo(plain(words), nl=False)
 
     def _aside(self, line: str) -> None:
         """Print what is no part of the answers."""
         if self.is_typed:
-            self.out.say(f"  {line}", dim=True)
+            self.shell.say(f"  {line}", dim=True)
         else:
-            self.out.note(line)
+            self.shell.note(line)
 
 
-def _words(event: str, data: Any) -> str:
+def _typed() -> Iterator[str]:
+    """Yield what a person types, without empty lines, until they press Ctrl-D."""
+    with suppress(ImportError):
+        import readline  # noqa: F401 - editing and history of what is typed, where the system has it
+    while True:
+        try:
+            text = input("\nyou> ").strip()
+        except KeyboardInterrupt:
+            click.echo("\nCtrl-D ends the conversation.", err=True)
+            continue
+        except EOFError:
+            click.echo()
+            return
+        if text:
+            yield text
+
+
+def _words(event: str, data: Json) -> str:
     """Return the words of the answer in a part of the stream."""
     if not event.startswith("messages") or not isinstance(data, list):
         return ""
@@ -268,11 +170,9 @@ def _text(message: dict[str, Any]) -> str:
 
 def _reported(events: dict[str, Json]) -> Iterator[str]:
     """Yield, a line each, what memory reported of a turn."""
-    if summarized := events.get("memory.summarized"):
-        yield (
-            f"summarized {counted(summarized['messages'], 'message')}: {summarized['tokens_before']} tokens are "
-            f"{summarized['tokens_after']} now"
-        )
+    if cut := events.get("memory.summarized"):
+        messages = counted(cut["messages"], "message")
+        yield f"summarized {messages}: {cut['tokens_before']} tokens are {cut['tokens_after']} now"
     if injected := events.get("memory.injected"):
         tokens = injected["tokens"]
         used = sum(count for part, count in tokens.items() if part != "budget")
@@ -282,3 +182,63 @@ def _reported(events: dict[str, Json]) -> Iterator[str]:
 
         due = datetime.fromisoformat(queued["due"]).astimezone().strftime("%H:%M:%S")
         yield f"written down; read once it is quiet, at {due} at the latest"
+
+
+@click.command(
+    params=[
+        click.Argument(["said"], metavar="[TEXT]...", nargs=-1),
+        click.Option(["--thread"], help="Go on with this thread."),
+        click.Option(
+            ["--mode"], type=click.Choice(["normal", "read_only", "incognito"]),
+            help="read_only: nothing is learned; incognito: nor is memory used.",
+        ),
+        click.Option(["--assistant"], default="chat", help="Who answers: a graph's name, or an assistant's id."),
+        click.Option(["--wait"], type=float, help="In the end, wait so many seconds until what was said is learned."),
+        URL, TOKEN, AGENT, JSON,
+    ],
+    epilog=examples("chat", 'chat "My name is Ada." --wait 300', "chat --mode incognito"),
+)  # fmt: skip
+@click.pass_obj
+def chat(
+    shell: Shell,
+    said: tuple[str, ...],
+    thread: str | None,
+    mode: str | None,
+    assistant: str,
+    wait: float | None,
+    url: str | None,
+    token: str | None,
+    agent: str,
+    as_json: bool,
+) -> None:
+    """Talk to the server, and see what memory does: each TEXT is a turn, else what is typed or piped in, a line each.
+
+    Ctrl-C ends a turn, not the conversation. In a pipe answers go to standard output and the rest to standard error;
+    with --json each turn is one line of JSON.
+    """
+    from graphs.cli.client import open_memory  # with httpx: a help does not wait for it
+
+    shell.as_json = as_json
+    is_typed = not said and sys.stdin.isatty()
+    with open_memory(shell, url, token, agent) as memory:
+        talk = _Talk(shell, memory, assistant, is_typed)
+        talk.begin(thread, mode)
+        if is_typed:
+            talk._aside("Ctrl-C ends a turn, Ctrl-D the conversation.")
+        for text in said or (_typed() if is_typed else filter(None, map(str.strip, sys.stdin))):
+            try:
+                if is_typed:  # in a pipe nothing passes between two turns: the end tells it all
+                    talk.tell_what_was_learned()
+                # Python reads bytes that are no UTF-8 as what no JSON can hold.
+                talk.turn(text.encode(errors="replace").decode())
+            except KeyboardInterrupt:
+                if not is_typed:
+                    raise
+                click.echo("\nThe turn is ended; the conversation goes on.", err=True)
+            except Refused as refused:
+                if not is_typed:
+                    raise
+                click.echo(f"Error: {refused}", err=True)
+        if wait is not None:
+            talk.wait(wait)
+        talk.tell_what_was_learned()

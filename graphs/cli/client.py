@@ -1,19 +1,29 @@
-"""The memory API as a command asks it: on a server, or in this process on the local files."""
+"""The memory API as commands ask it: on a server, or in this process on the local files."""
 
-import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import click
 import httpx
 
-from graphs.address import is_loopback
+from graphs.address import address_of, is_loopback
 from graphs.causes import cause_of
-from graphs.cli.shell import Json, Refused
+from graphs.cli.shell import Json, Refused, Shell
+from graphs.settings import ClientSettings, environment
 
-CONNECT_SECONDS = 5.0
-_ANSWER_SECONDS = 60.0
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+_CONNECT_SECONDS = 5.0
+_READ_SECONDS = 60.0
+_WORK_SECONDS = 600.0  # to write, to erase, or of a model to think
+_MOST_WAIT_SECONDS = 60.0  # the memory API counts requests a minute
+_TOO_MANY = 429
 
 NO_SERVER = "start one with `palimpsest dev`, or name another with --url or PALIMPSEST_URL"
 _LOGIN = (
@@ -22,39 +32,66 @@ _LOGIN = (
 )
 
 
-def connect(url: str, token: str, transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
-    """Return a client of a server.
+def client_settings(shell: Shell) -> ClientSettings:
+    """Return which server is meant where the command line does not say; its URL is empty where none is known."""
+    try:
+        given = ClientSettings.from_environment(environment(Path(".env"), shell.environ))
+    except ValueError as error:
+        raise Refused(f"{error}.") from error
+    return given if given.url else replace(given, url=address_of(given.data_dir))
+
+
+@contextlib.contextmanager
+def open_memory(
+    shell: Shell, url: str | None = None, token: str | None = None, agent: str = "default", local: bool = False
+) -> Iterator["MemoryClient"]:
+    """Open the memory that a command is about.
 
     Args:
-        url: Where it is.
-        token: Who asks; empty where nobody logs in.
-        transport: What carries the requests; the network by default.
+        shell: What the command works with.
+        url: The server.
+        token: Who asks it.
+        agent: Whose memory.
+        local: Ask the same API in this process, on this folder's files.
 
     Raises:
-        Refused: If the URL is none of a server, or the token none.
+        Refused: If there is none.
     """
+    if local:
+        # Both at once would leave open which memory was meant.
+        if url or token:
+            raise click.UsageError("--local asks no server: leave out --url and --token")
+        from graphs.cli.local_files import LocalFiles  # with the server's packages
+
+        files = LocalFiles(environment(Path(".env"), shell.environ))
+        with httpx.Client(base_url="http://localhost", transport=files) as http:
+            yield MemoryClient(http, agent, str(files.folder), is_local=True)
+        return
+    given = client_settings(shell)
+    if not (url := url or given.url):
+        raise Refused(f"no server of this folder runs: {NO_SERVER}, or read its files with --local")
+    with connect(url, token or given.token, shell.transport) as http:
+        yield MemoryClient(http, agent, url)
+
+
+def connect(url: str, token: str, transport: httpx.BaseTransport | None) -> httpx.Client:
+    """Return a client of a server; `Refused` if the URL is none of a server, or the token none."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Refused(f"the server's URL must begin with http:// or https://, not {url!r}")
     if not (token.isascii() and token.isprintable()):  # without its value: it is a secret
         raise Refused("the token of --token or PALIMPSEST_TOKEN must be one line of ASCII: it may be broken in two")
-    return httpx.AsyncClient(
+    return httpx.Client(
         base_url=url.rstrip("/"),
         headers={"Authorization": f"Bearer {token}"} if token else {},
         transport=transport,
-        timeout=httpx.Timeout(_ANSWER_SECONDS, connect=CONNECT_SECONDS),
         # A proxy that the user has for the world would be asked for loopback, too.
         trust_env=not is_loopback(parts.hostname),
     )
 
 
 class ServerAnswer(dict[str, Json]):
-    """What a server answers, which may be another one's: who asks for a field that it lacks is told so.
-
-    Args:
-        fields: The JSON object.
-        place: Which server.
-    """
+    """What a server answers, which may be another one's: who asks for a field that it lacks is told so."""
 
     def __init__(self, fields: Mapping[str, Json], place: str) -> None:
         super().__init__(fields)
@@ -75,80 +112,62 @@ class MemoryClient:
         is_local: Whether it is in this process, on the local files.
     """
 
-    http: httpx.AsyncClient
+    http: httpx.Client
     agent: str
     place: str
     is_local: bool = False
 
-    async def get(self, path: str, **query: object) -> Json:
-        """Read something; what is `None` in the query is left out."""
-        return await self.ask("GET", path, query=query)
-
-    async def post(self, path: str, **body: object) -> Json:
-        """Write something, or have something done; what is `None` in the body is left out."""
-        return await self.ask("POST", path, body=body)
-
-    async def ask(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, object] | None = None,
-        body: Mapping[str, object] | None = None,
-        content: AsyncIterator[bytes] | bytes | None = None,
-        patience: float = _ANSWER_SECONDS,
-        waits: bool = False,
+    def ask(
+        self, method: str, path: str, fields: Mapping[str, object] | None = None, content: "BinaryIO | None" = None
     ) -> Json:
         """Ask, and return the JSON object that is answered; `{}` for none.
 
         Args:
             method: The HTTP method.
             path: The path below `/memory`.
-            query: The query, beside the agent; what is `None` is left out.
-            body: The body as JSON; what is `None` is left out.
-            content: The body, or its pieces, instead.
-            patience: Seconds to wait for the answer.
-            waits: Whether to ask again where too much was asked in a minute.
-
-        Raises:
-            Refused: If the API refuses, or cannot be reached.
+            fields: What the query of `GET`, or the body of what writes, says; what is `None` is left out.
+            content: Lines of JSON, as the body.
         """
-        with self.explained():
-            answer = await self.http.request(
-                method,
-                f"/memory{path}",
-                params=self._query(query or {}),
-                json=None if body is None else {name: value for name, value in body.items() if value is not None},
-                content=content,
-                headers={"Content-Type": "application/jsonl"} if content is not None else {},
-                timeout=httpx.Timeout(patience, connect=CONNECT_SECONDS),
-            )
-            if waits and answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
-                await asyncio.sleep(float(answer.headers.get("Retry-After", 1)))
-                return await self.ask(method, path, query=query, body=body, patience=patience, waits=True)
-            self.check(answer)
-            fields = answer.json() if answer.content else {}
-            return ServerAnswer(fields if isinstance(fields, dict) else {}, self.place)
+        said = {name: value for name, value in (fields or {}).items() if value is not None}
+        request: dict[str, Any] = {}
+        if content is not None:
+            request = {"content": content, "headers": {"Content-Type": "application/jsonl"}}
+        elif method in ("POST", "PUT", "PATCH"):
+            request = {"json": said}
+        query = {"agent_name": self.agent, **(said if method == "GET" else {})}
+        with self.open(method, f"/memory{path}", params=query, **request) as answer:
+            found = answer.json() if answer.read() else {}
+            return ServerAnswer(found if isinstance(found, dict) else {}, self.place)
 
-    @contextlib.asynccontextmanager
-    async def reading(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Open an answer that may be larger than memory, and hand on its bytes as they come."""
-        patience = httpx.Timeout(None, connect=CONNECT_SECONDS)
-        with self.explained():
-            async with self.http.stream("GET", f"/memory{path}", params=self._query({}), timeout=patience) as answer:
-                if answer.is_error:
-                    await answer.aread()
-                self.check(answer)
-                yield answer.aiter_bytes()
+    def get(self, path: str, **query: object) -> Json:
+        """Read something."""
+        return self.ask("GET", path, query)
 
-    def _query(self, query: Mapping[str, object]) -> dict[str, str]:
-        return {"agent_name": self.agent} | {name: str(value) for name, value in query.items() if value is not None}
+    def post(self, path: str, **body: object) -> Json:
+        """Write something, or have something done."""
+        return self.ask("POST", path, body)
 
     @contextlib.contextmanager
-    def explained(self) -> Iterator[None]:
-        """Say in a sentence why a server cannot be asked, and what to do."""
+    def open(self, method: str, url: str, **request: Any) -> Iterator[httpx.Response]:
+        """Ask the server, and yield its answer before the body is read, which may be long, or come as it is made.
+
+        Where too much was asked in a minute it is asked again, later.
+
+        Raises:
+            Refused: If the server refuses, or cannot be reached, with what to do.
+        """
+        timeout = httpx.Timeout(_READ_SECONDS if method == "GET" else _WORK_SECONDS, connect=_CONNECT_SECONDS)
         try:
-            yield
+            while True:
+                with self.http.stream(method, url, timeout=timeout, **request) as answer:
+                    wait = float(answer.headers.get("Retry-After", 0)) if answer.status_code == _TOO_MANY else 0.0
+                    if not 0 < wait <= _MOST_WAIT_SECONDS:
+                        if answer.is_error:
+                            answer.read()
+                            self._check(answer)
+                        yield answer
+                        return
+                time.sleep(wait)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             otherwise = f"{NO_SERVER}, or read this folder with --local"
             raise Refused(f"no server answers at {self.place}: {cause_of(error) or otherwise}") from error
@@ -161,10 +180,7 @@ class MemoryClient:
         except ValueError as error:  # no JSON
             raise Refused(f"{self.place} answers something else than JSON: is it a Palimpsest server?") from error
 
-    def check(self, answer: httpx.Response) -> None:
-        """Raise `Refused` unless the server has done what it was asked."""
-        if answer.is_success:
-            return
+    def _check(self, answer: httpx.Response) -> None:
         try:
             problem = dict(answer.json())
         except (ValueError, TypeError):

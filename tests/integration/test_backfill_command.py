@@ -98,7 +98,7 @@ def test_a_conversation_that_is_sent_in_pieces_counts_each_message_once(
     said[18:20] = [("user", "[SCHEDULED] Say the weather."), ("assistant", "It rains frogs.")]
     (folder / "long.jsonl").write_text(jsonl("long", "2022-01-01T10:00", said))
     done = ada.json("backfill", "long.jsonl")
-    assert (done["messages"], done["journal"], done["queued"], done["known"]) == (60, 58, 58, 0)
+    assert (done["messages"], done["journal"], done["queued"], done["known"]) == (58, 58, 58, 0)
     again = ada.json("backfill", "long.jsonl")
     assert (again["journal"], again["queued"], again["known"]) == (0, 0, 58)
     assert "frogs" not in asyncio.run(everything_stored(app))
@@ -111,10 +111,6 @@ def test_a_wrong_file_leaves_nothing_behind(folder: Path) -> None:
     assert "is damaged" in alone.refused("backfill", "cut.json", "--local")
     assert "cannot be read" in alone.refused("backfill", "nowhere.zip", "--local")
     assert alone.json("backfill", "chatgpt.zip", "--local", "--dry-run")["messages"] == 6
-    assert "notes.jsonl: " in alone.refused("import", "notes.jsonl", "--local")
-    (folder / "other.json").write_text('{"schema": "of somebody else"}')
-    there.append(folder / "other.json")
-    assert "export it again" in alone.refused("import", "other.json", "--local")
     assert sorted(folder.iterdir()) == sorted(there)
     assert alone.json("backfill", "chatgpt.zip", "--local")["journal"] == 6
 
@@ -149,7 +145,7 @@ def test_what_cannot_be_read_is_named_and_costs_nothing_else(ada: Typed, folder:
     (folder / "cut.json").write_text('[{"mapping": {')
     assert "cut.json is damaged or was cut off" in ada.refused("backfill", "cut.json")
     assert "cannot be read" in ada.refused("backfill", "nowhere.zip")
-    assert ada.run("backfill", "chatgpt.zip", "--source", "a:b").exit_code == 2
+    assert "name: " in ada.run("backfill", "chatgpt.zip", "--source", "a:b").stderr
 
 
 def test_no_more_is_on_its_way_than_is_read(
@@ -159,12 +155,12 @@ def test_no_more_is_on_its_way_than_is_read(
     woken: list[tuple[Owner, str]] = []
     object.__setattr__(app.service, "wake", lambda owner, thread: woken.append((owner, thread)))
 
-    async def learn_one(_: float) -> None:
+    def learn_one(_: float) -> None:
         waits.append(len(woken))
         app.learn(*woken.pop(0))
 
     monkeypatch.setattr(importing, "_ON_THE_WAY", 4)
-    monkeypatch.setattr("graphs.cli.importing.asyncio.sleep", learn_one)
+    monkeypatch.setattr("graphs.cli.importing.time.sleep", learn_one)
     talks = [chatgpt(f"c{n}", f"2023-01-{n:02}T10:00", PLUMS) for n in range(1, 13)]
     (folder / "many.zip").write_bytes(zipped(talks))
     monkeypatch.setattr(importing, "_LARGEST_CONVERSATIONS", 1)
@@ -176,10 +172,10 @@ def test_too_many_requests_are_waited_for(folder: Path, monkeypatch: pytest.Monk
     app = Learning(per_minute=6)
     ada = Typed(AsAda(app.app), {"PALIMPSEST_TOKEN": "ada"})
 
-    async def pass_time(seconds: float) -> None:
+    def pass_time(seconds: float) -> None:
         app.clock.advance(seconds)
 
-    monkeypatch.setattr("graphs.cli.client.asyncio.sleep", pass_time)
+    monkeypatch.setattr("graphs.cli.client.time.sleep", pass_time)
     monkeypatch.setattr(importing, "_LARGEST_CONVERSATIONS", 1)
     talks = [chatgpt(f"c{n}", f"2023-01-{n:02}T10:00", PLUMS) for n in range(1, 10)]
     (folder / "many.zip").write_bytes(zipped(talks))

@@ -7,9 +7,9 @@ from typing import Any
 
 import httpx
 import pytest
+from click.testing import CliRunner
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
-from typer.testing import CliRunner
 
 from graphs.chat import build_graph
 from graphs.cli.main import main
@@ -60,7 +60,7 @@ def test_a_quarantined_fact_is_released(ada: Typed) -> None:
 def test_a_fact_that_may_hold_a_secret_is_added_and_said_to_wait(ada: Typed) -> None:
     added = ada.run("facts", "add", "My door code is 4417")
     (fact_id,) = (each["id"] for each in ada.json("facts", "list", "--status", "quarantined")["facts"])
-    assert (added.exit_code, "before your yes, as it may hold a secret" in added.output) == (0, True)
+    assert (added.exit_code, "before your yes (secret)" in added.output) == (0, True)
     ada("facts", "release", fact_id)
     assert "4417" in ada("facts", "list")
 
@@ -69,7 +69,8 @@ def test_what_the_api_refuses_is_one_sentence(ada: Typed) -> None:
     assert ada.refused("facts", "delete", "fact_00000000") == "Error: no fact has the id 'fact_00000000'\n"
     assert "undo restores one that" in ada.refused("facts", "restore", "fact_00000000")
     assert "nothing to undo" in ada.refused("facts", "undo")
-    assert "confidence" in ada.run("facts", "add", "x", "--confidence", "7").stderr
+    assert "confidence" in ada.refused("facts", "add", "x", "--confidence", "7")
+    assert "preference" in ada.refused("facts", "list", "--category", "food")
 
 
 def test_a_refusal_in_json_is_the_apis_own(ada: Typed) -> None:
@@ -81,9 +82,8 @@ def test_a_refusal_in_json_is_the_apis_own(ada: Typed) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        ["facts", "list", "--limit", "0"],
-        ["facts", "list", "--category", "food"],
-        ["facts", "edit", "fact_00000000"],
+        ["facts", "list", "--limit", "many"],
+        ["import", "missing.json"],
         ["pending", "retry"],
         ["pending", "retry", "abc", "--all"],
         ["facts", "list", "--local", "--url", "http://127.0.0.1:1"],
@@ -158,13 +158,11 @@ def test_an_import_that_refuses_entries_says_which_and_fails(ada: Typed, folder:
     assert "refused line 3: " in done.stdout
     (folder / "no.json").write_text("{")
     assert ada.refused("import", "no.json")
-    assert "cannot be read" in ada.refused("import", "missing.json", "--local")
-    assert not (folder / ".palimpsest").exists()
 
 
 def test_an_export_that_breaks_off_leaves_no_file(folder: Path) -> None:
-    class BreaksOff(httpx.AsyncByteStream):
-        async def __aiter__(self) -> Any:
+    class BreaksOff(httpx.SyncByteStream):
+        def __iter__(self) -> Any:
             yield b'{"schema"'
             raise httpx.RemoteProtocolError("peer closed connection")
 
@@ -258,8 +256,6 @@ def test_every_command_teaches_by_examples() -> None:
 def test_the_page_names_every_command() -> None:
     table = (HOUSE / "docs" / "use" / "commands.md").read_text().partition("| Command |")[2].partition("\n\n")[0]
     named = set(re.findall(r"[a-z]+", " ".join(re.findall(r"`([^`]+)`", table))))
-    apps = [main, *(group.typer_instance for group in main.registered_groups if group.typer_instance)]
-    commands = [each for app in apps for each in app.registered_commands]
-    there = {each.name or each.callback.__name__ for each in commands if each.callback}
+    there = {name for each in [main, *main.commands.values()] for name in getattr(each, "commands", {})}
     assert len(there) > 20
     assert there <= named

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from graphs.cli.dev import supervise
 from graphs.cli.local import LocalModel, free_ports, is_answering, start_local_model, wait_until_answering

@@ -3,17 +3,12 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import httpx
 import pytest
-import typer
 
-from graphs.cli import facts, pending
 from graphs.cli.main import main
-from memory.config import Category
-from memory.facts.fact import Status
-from memory.updates.state import EntryState
 from tests.archive_lines import lines_of
 from tests.command_line import AsAda, Failing, Typed
 from tests.exports import FIGS, jsonl
@@ -58,7 +53,7 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, An
         yield from commands(below, (*path, name))
 
 
-ALL = dict(commands(typer.main.get_command(main)))
+ALL = dict(commands(main))
 
 
 @pytest.fixture(autouse=True)
@@ -77,11 +72,6 @@ def test_every_command_is_typed_here_or_has_tests_of_its_own() -> None:
 def test_a_command_about_memory_says_which_memory_and_prints_json(name: str) -> None:
     options = {option for each in ALL[name].params for option in each.opts}
     assert {"--url", "--token", "--agent", "--local", "--json"} <= options
-
-
-def test_words_that_commands_take_are_those_of_the_api() -> None:
-    written_out = (facts.Category, facts.Status, pending.State)
-    assert [get_args(each) for each in written_out] == [get_args(each) for each in (Category, Status, EntryState)]
 
 
 def test_each_prints_one_json_value_and_ends_with_its_code(folder: Path) -> None:

@@ -7,24 +7,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import graphs
 from graphs.address import address_of, leave
 from graphs.cli.dev import (
-    check_not_hidden,
-    check_port,
     check_server,
+    choose_port,
     chosen_embedder,
     describe,
-    free_port,
-    has_login,
-    langgraph_command,
     learning,
     reach,
+    read_set_up,
     server_environment,
-    server_file,
-    server_settings,
     wants_local,
 )
 from graphs.cli.local import LocalModel
@@ -98,13 +93,6 @@ def test_the_server_keeps_the_docstrings_that_describe_tools() -> None:
     assert server_environment({"PYTHONOPTIMIZE": "2"}, None)["PYTHONOPTIMIZE"] == ""
 
 
-def test_the_server_works_on_ten_runs_at_once_and_takes_further_options() -> None:
-    command = langgraph_command("127.0.0.1", 2025, ("--no-reload",))
-    assert command[command.index("--n-jobs-per-worker") + 1] == "10"
-    assert command[command.index("--port") + 1] == "2025"
-    assert command[-1] == "--no-reload"
-
-
 def test_a_second_server_of_a_folder_says_where_the_first_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PALIMPSEST_DATA_DIR", "data")
@@ -124,8 +112,8 @@ def test_a_taken_port_is_one_sentence_instead_of_another_port() -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(Refused, match=f"Port {port} .* --port"):
-            check_port("127.0.0.1", port)
-    check_port("127.0.0.1", port)
+            choose_port("127.0.0.1", [port])
+    choose_port("127.0.0.1", [port])
 
 
 def test_without_a_wish_the_next_free_port_is_taken_and_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,16 +121,16 @@ def test_without_a_wish_the_next_free_port_is_taken_and_named(capsys: pytest.Cap
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         busy = taken.getsockname()[1]
-        port = free_port("127.0.0.1", busy)
+        port = choose_port("127.0.0.1", range(busy, busy + 10))
         assert busy < port < busy + 10
         assert f"Port {busy} is taken: using {port}" in capsys.readouterr().out
-    assert free_port("127.0.0.1", port) == port
+    assert choose_port("127.0.0.1", range(port, port + 10)) == port
     assert capsys.readouterr().out == ""
 
 
 def test_an_address_that_is_not_ours_is_refused() -> None:
     with pytest.raises(Refused, match="choose another --host"):
-        check_port("203.0.113.1", 2024)
+        choose_port("203.0.113.1", [2024])
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 here")
@@ -153,8 +141,8 @@ def test_ports_of_the_newer_protocol_are_looked_at_too(host: str) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(Refused, match=f"Port {port} .* --port"):
-            check_port(host, port)
-    check_port(host, port)
+            choose_port(host, [port])
+    choose_port(host, [port])
 
 
 @pytest.mark.parametrize("text", [None, "{", "[]"])
@@ -163,33 +151,34 @@ def test_without_a_configuration_nothing_starts(tmp_path: Path, text: str | None
     if text is not None:
         config.write_text(text)
     with pytest.raises(Refused, match=r"langgraph\.json"):
-        has_login(config)
+        read_set_up(config, {})
 
 
-def test_the_package_brings_a_configuration_and_one_in_the_folder_wins(tmp_path: Path) -> None:
+def test_the_package_brings_a_configuration_and_one_in_the_folder_wins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever installed the wheel has no clone, and `palimpsest dev` serves the same all the same."""
-    shipped = server_file(None, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    shipped, _ = read_set_up(None, {})
     assert shipped.is_relative_to(Path(graphs.__file__).parent)
     assert shipped.read_text() == (PROJECT / "langgraph.json").read_text()
-    assert server_file(tmp_path / "other.json", tmp_path) == tmp_path / "other.json"
-    own = tmp_path / "langgraph.json"
-    own.write_text("{}")
-    assert server_file(None, tmp_path) == own
-    assert server_file(tmp_path / "other.json", tmp_path) == tmp_path / "other.json"
+    for name in ("langgraph.json", "other.json"):
+        Path(name).write_text("{}")
+    assert read_set_up(None, {})[0] == Path("langgraph.json")
+    assert read_set_up(Path("other.json"), {})[0] == Path("other.json")
 
 
 def test_a_server_with_a_login_does_not_start_without_its_key() -> None:
-    assert has_login(PROJECT / "langgraph.prod.json")
-    assert not has_login(PROJECT / "langgraph.json")
+    login = PROJECT / "langgraph.prod.json"
     for environ, named in [
         ({}, "PALIMPSEST_AUTH_SECRET"),
         ({"PALIMPSEST_AUTH_SECRET": "short"}, "token_urlsafe"),
         ({"PALIMPSEST_AUTH_SECRET": "x" * 32, "PALIMPSEST_SINGLE_USER": "true"}, "PALIMPSEST_SINGLE_USER"),
     ]:
         with pytest.raises(Refused, match=named):
-            server_settings(environ, authenticates=True)
-    assert not server_settings({"PALIMPSEST_AUTH_SECRET": "x" * 32}, authenticates=True).single_user
-    assert server_settings({}, authenticates=False).single_user
+            read_set_up(login, environ)
+    assert not read_set_up(login, {"PALIMPSEST_AUTH_SECRET": "x" * 32})[1].single_user
+    assert read_set_up(PROJECT / "langgraph.json", {})[1].single_user
 
 
 @pytest.mark.parametrize("missing", ["langgraph_api", "langgraph_runtime_inmem"])
@@ -197,13 +186,6 @@ def test_without_the_server_the_extra_that_brings_it_is_named(missing: str) -> N
     with pytest.raises(Refused, match=re.escape('pip install "palimpsest-memory[server]"')):
         check_server(lambda name: name != missing)
     check_server()
-
-
-@pytest.mark.parametrize("name", ["PALIMPSEST_LOCAL_BASE_URL", "PALIMPSEST_LOCAL_BACKGROUND_URL"])
-def test_a_line_in_env_that_would_hide_the_local_model_is_named(name: str) -> None:
-    with pytest.raises(Refused, match=name):
-        check_not_hidden({name: ""})
-    check_not_hidden({"PALIMPSEST_MODEL": ""})
 
 
 @pytest.mark.parametrize(
@@ -221,7 +203,7 @@ def test_a_line_in_env_that_would_hide_the_local_model_is_named(name: str) -> No
 def test_it_says_when_memory_reads_what_was_said(
     variables: dict[str, str], has_local: bool, says: str, is_slow: bool, served: LocalModel
 ) -> None:
-    said = learning(variables, served if has_local else None)
+    said = learning(server_environment(variables, served if has_local else None))
     assert says in said
     assert ("local model" in said) is is_slow
 
@@ -260,7 +242,14 @@ def test_it_says_who_may_ask(settings: Settings, host: str, options: tuple[str, 
     [("", True, {"PALIMPSEST_EMBEDDER": "local"}), ("", False, {}), ("none", True, {}), ("openai:x", True, {})],
 )
 def test_the_embedded_embedder_is_on_where_it_is_installed_and_nothing_else_is_named(
-    named: str, installed: bool, chosen: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    named: str,
+    installed: bool,
+    chosen: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert chosen_embedder(Settings(embedder=named), tmp_path, is_installed=installed) == chosen
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("graphs.local.embedder.is_installed", lambda: installed)
+    assert chosen_embedder(Settings(embedder=named)) == chosen
     assert ("weights (72 MB) are fetched once" in capsys.readouterr().err) == bool(chosen)

@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def look(environ: dict[str, str], *words: str, server: httpx.AsyncBaseTransport = NOBODY) -> dict[str, dict[str, Any]]:
+def look(environ: dict[str, str], *words: str, server: httpx.BaseTransport = NOBODY) -> dict[str, dict[str, Any]]:
     """Every finding, by what was looked at."""
     done = Typed(server, environ).run("doctor", "--no-ask", "--json", *words)
     answer = json.loads(done.stdout)

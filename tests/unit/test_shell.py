@@ -3,22 +3,23 @@
 import errno
 import json
 
+import click
 import pytest
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from graphs.cli.main import main
-from graphs.cli.shell import Group, Refused, Shell
+from graphs.cli.shell import CommandLine, Refused, Shell
 
 PROBLEM = {"detail": "no fact has this id", "errors": []}
 
 
 def ended_with(error: Exception, *options: str) -> tuple[int, str, str]:
-    app = typer.Typer(cls=Group, pretty_exceptions_enable=False)
-
-    @app.callback()
-    def root(ctx: typer.Context, debug: bool = False, as_json: bool = typer.Option(False, "--json")) -> None:
-        ctx.obj = Shell(debug=debug, as_json=as_json)
+    @click.group(cls=CommandLine)
+    @click.option("--debug", is_flag=True)
+    @click.option("--json", "as_json", is_flag=True)
+    @click.pass_obj
+    def app(shell: Shell, debug: bool, as_json: bool) -> None:
+        shell.debug, shell.as_json = debug, as_json
 
     @app.command()
     def fail() -> None:

@@ -45,14 +45,6 @@ class SourceErasure(StrictModel):
     source: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Its name, as GET /memory/sources lists it.")
 
 
-class SourceErased(BaseModel):
-    """What was taken back."""
-
-    items: int = Field(description="Items of memory that were deleted.")
-    facts_kept: int = Field(description="Facts that other conversations said too, or that you changed or pinned.")
-    facts_restored: int = Field(description="Facts that the import had replaced, and that are there again.")
-
-
 class Erasure(StrictModel):
     """Everything, once more in words so that no slip does it."""
 
@@ -62,12 +54,18 @@ class Erasure(StrictModel):
 class Erased(BaseModel):
     """What was erased, and what still holds the words."""
 
-    threads: int = Field(description="Threads that were deleted, with their checkpoints and summaries.")
-    crons: int = Field(default=0, description="Crons that were deleted.")
     items: int = Field(description="Items of memory that were deleted; of one fact, it and those of its chain.")
-    still_in_threads: list[str] = Field(description="Conversations that still hold the words; erase them too.")
+    threads: int = Field(default=0, description="Threads that were deleted, with their checkpoints and summaries.")
+    crons: int = Field(default=0, description="Crons that were deleted.")
+    facts_kept: int = Field(
+        default=0, description="Of an import: facts that other conversations said too, or that you changed or pinned."
+    )
+    facts_restored: int = Field(default=0, description="Facts that the import had replaced, and that are there again.")
+    still_in_threads: list[str] = Field(
+        default=[], description="Conversations that still hold the words; erase them too."
+    )
     still_in_crons: list[str] = Field(default=[], description="Crons that still hold the words, and run on.")
-    note: str
+    note: str = ""
 
 
 @router.post("/erase/fact", summary="Erase one fact wherever memory holds it", responses=refusals(404))
@@ -82,14 +80,14 @@ async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
 
 
 @router.post("/erase/source", summary="Take back what was imported", responses=refusals(404))
-async def erase_source(call: AgentCall, wanted: SourceErasure) -> SourceErased:
+async def erase_source(call: AgentCall, wanted: SourceErasure) -> Erased:
     """Take back what was imported under a name: journal, pending updates, and the facts that nothing else supports."""
     config = call.service.settings.memory
     done = await call.run(taking_back.erase_source(call.owner, wanted.source, call.service.clock(), config))
     call.service.forget(call.owner.segment)
     await call.service.empty_logs()
     logger.info("took back an import: items %d, facts kept %d, put back %d", done.items, done.kept, done.restored)
-    return SourceErased(items=done.items, facts_kept=done.kept, facts_restored=done.restored)
+    return Erased(items=done.items, facts_kept=done.kept, facts_restored=done.restored)
 
 
 @router.post("/erase/thread", summary="Erase a thread and all that came from it", responses=refusals(404))
