@@ -235,5 +235,5 @@ def measure_cost(rows: Rows, talks: Sequence[Talk]) -> None:
     held = f"{min(500, len(facts))} facts and {min(5000, len(turns)):,} past turns"
     rows.notes.append(
         f"Ranking {held} by words: {statistics.median(times):.1f} ms of CPU in the median, {p95:.1f} ms at p95 "
-        f"(goal: at most 15 ms), n={len(times)}. Their index takes {index.size() / 1e6:.1f} MB beside the texts."
+        f"(goal: at most 15 ms), n={len(times)}. Their index takes {index.size() / 1e6:.1f} MB with the texts."
     )

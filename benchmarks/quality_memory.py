@@ -68,14 +68,13 @@ class Held:
         self._index = UserIndex()
         self._index.follow_facts(facts)
         entries = {entry.key: entry for entry in entries_of(talk)} if with_turns else {}
-        for _ in self._index.follow_journal(JournalView(INITIAL_EPOCH, _REVISION, entries, is_whole=True)):
-            pass
+        self._index.follow_journal(JournalView(INITIAL_EPOCH, _REVISION, entries, is_whole=True))
         self._vectors: dict[str, bytes] = {}
         if embeddings is not None:
             texts = self._index.texts()
-            vectors = dict(zip(texts, map(packed, embeddings.embed_documents(list(texts.values()))), strict=True))
-            self._index.follow_vectors(EMBEDDER, vectors)
-            self._vectors = {text_key(texts[name]): vector for name, vector in vectors.items()}
+            vectors = map(packed, embeddings.embed_documents(list(texts.values())))
+            self._vectors = dict(zip(map(text_key, texts.values()), vectors, strict=True))
+            self._index.follow_vectors(EMBEDDER, self._vectors)
         self.evidence: dict[str, frozenset[str]] = {
             **{fact.id: frozenset(fact.message_ids) for fact in facts},
             **{line_id(turn.session, turn.id): frozenset({turn.id}) for turn in talk.turns},

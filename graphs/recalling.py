@@ -16,8 +16,8 @@ from memory.effects import run, tolerated
 from memory.facts.fact import Fact
 from memory.namespaces import Owner
 from memory.recall.past import read_tellable_view
-from memory.recall.user_index import NOTHING, Asked, Recalled, UserIndex, UserIndexes
-from memory.recall.vectors import read_vectors, text_key
+from memory.recall.user_index import NOTHING, Asked, Recalled, UserIndexes
+from memory.recall.vectors import read_vectors
 from memory.turn import Opening
 
 logger = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class Recalling:
             owner: Whose.
             only_held: Do nothing for a user whose index this process does not hold.
         """
-        if only_held and not self.indexes(store).holds(owner):
+        if only_held and owner not in self.indexes(store):
             return None
         return self.behind.ask(store, owner)
 
@@ -99,16 +99,11 @@ class Recalling:
     def _follow(self, store: BaseStore, owner: Owner) -> None:
         index = self.indexes(store).of(owner)
         view = run(store, read_tellable_view(owner, index.view))
-        for _ in index.follow_journal(view):
-            pass
+        index.follow_journal(view)
         if self._embedder:
-            self._follow_vectors(self._embedder, store, owner, index, view.epoch)
+            name = self._embedder.name
+            index.follow_vectors(name, run(store, read_vectors(owner, view.epoch, name)))
         self.indexes(store).trim()
-
-    def _follow_vectors(self, embedder: Embedder, store: BaseStore, owner: Owner, index: UserIndex, epoch: str) -> None:
-        kept = run(store, read_vectors(owner, epoch, embedder.name))
-        keys = {name: text_key(text) for name, text in index.texts().items()}
-        index.follow_vectors(embedder.name, {name: kept[key] for name, key in keys.items() if key in kept})
 
     def indexes(self, store: BaseStore) -> UserIndexes:
         """Return the indexes of the users of a store."""

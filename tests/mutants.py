@@ -293,8 +293,8 @@ MUTANTS = (
     Mutant(
         "past turns that changed since they were indexed are shown",
         "memory/recall/user_index.py",
-        "return changed is not None and self._entry_of.get(document.id) not in changed",
-        "return True",
+        "(changed is not None and document.entry not in changed)",
+        "True",
         (FACTS,),
     ),
     Mutant(
@@ -321,7 +321,7 @@ MUTANTS = (
     Mutant(
         "vectors of what is erased while they are made stay",
         "memory/recall/vectors.py",
-        "if current == epoch and set(said) <= set(now.get(name, ()))",
+        "if now == epoch and set(said) <= set(there.get(name, ()))",
         "if True",
         (FACTS,),
     ),

@@ -1,10 +1,11 @@
 """An index over one user's facts and past turns, kept up to date item by item, and what ranks them for a question.
 
-Facts and journal entries become its documents here: in one form for turns, for searches and for vectors. Pure.
+Words and their documents are an inverted index that is changed in place. How documents stand to each other, in
+conversations and through what facts were taken from, is derived once after a change. Facts and journal entries become
+documents here: in one form for turns, for searches and for vectors. Pure.
 """
 
 import math
-from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +13,16 @@ from typing import Final, Literal, NamedTuple, Self
 
 from memory.facts.fact import Fact
 from memory.journal.entry import JournalEntry, line_id
-from memory.recall.postings import Postings
-from memory.recall.relations import Relations
-from memory.recall.words import date_words, is_phatic, is_standing, names, terms
+from memory.recall.words import date_words, grams, is_phatic, is_standing, names, terms
 
 Kind = Literal["fact", "turn"]
 
-# Chosen on some conversations, and checked on others (`make bench-quality`); results change little around them.
+# BM25 as Robertson and Zaragoza recommend it; results hardly change with either.
+_K1: Final = 1.2
+_B: Final = 0.75
+# What follows was chosen on some conversations, and checked on others (`make bench-quality`); results change little
+# around these. Of a word's sequences, weighted by rarity, so many must be in another word for it to count as alike.
+_LEAST_SHARED: Final = 0.3
 # What the turn before the question said says what "it" and "there" mean.
 _BEFORE: Final = 0.3
 # Pseudo-relevance feedback: words that the first finds share count as if they had been asked for.
@@ -32,6 +36,17 @@ _NAME: Final = 1.5
 _CONVERSATION: Final = 0.45
 # An embedder finds each text a little alike: with less of what the most alike one has, it does not find it.
 _LEAST_ALIKE: Final = 0.2
+# A question and its answer are found together, a fact through what it was taken from, and the other way round.
+_NEXT_TO: Final = 0.4
+# Among people a second message often goes on with what was said before the first; an assistant's reply ends that.
+_TWO_AWAY: Final = 0.15
+_FROM_TURN: Final = 0.6
+_FROM_FACT: Final = 0.2
+_SAME_SESSION: Final = 0.1
+# A long answer has all the words of its question; what the user said themselves tells more about them.
+_REPLY: Final = 0.5
+_GAP: Final = -1
+"""Stands for no document: scores have one more at their end, which is 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +63,7 @@ class Document:
         kind: A fact, or one message of a past turn.
         sources: Of a fact, the ids of the turns that it was taken from.
         is_reply: Of a turn, whether somebody else than the user said it.
+        entry: Of a turn, the key of the journal entry that holds it.
     """
 
     id: str
@@ -59,6 +75,7 @@ class Document:
     kind: Kind = "fact"
     sources: tuple[str, ...] = ()
     is_reply: bool = False
+    entry: str = ""
 
 
 class Hit(NamedTuple):
@@ -68,17 +85,50 @@ class Hit(NamedTuple):
     score: float
 
 
+_Link = tuple[int, Sequence[int]]
+"""A document and others that lend it a share of what the best of them has, by their numbers."""
+
+
+class _Relations(NamedTuple):
+    """How documents stand to each other, by their numbers.
+
+    Attributes:
+        norms: What BM25 makes of each document's length.
+        session_of: Of each document the number of its session, facts and turns together; 0 where it stands alone.
+        session_norms: What BM25 makes of each session's length.
+        groups: The facts, and the turns, of each session.
+        next_to: Turns with the one before and the one after.
+        two_away: What people said, with what they said before the one before, and after the one after.
+        turns_of: Facts with the turns that they were taken from.
+        facts_of: These turns with the facts.
+        replies: What the assistant said.
+    """
+
+    norms: list[float]
+    session_of: list[int]
+    session_norms: list[float]
+    groups: list[list[int]]
+    next_to: list[_Link]
+    two_away: list[_Link]
+    turns_of: list[_Link]
+    facts_of: list[_Link]
+    replies: list[int]
+
+
 class Index:
     """Words and their documents. `put` and `remove` take the time of the documents given, not of the whole index."""
 
     def __init__(self) -> None:
+        # A document has a number while it is here; then another one gets that.
         self._numbers: dict[str, int] = {}
         self._documents: list[Document | None] = []
+        self._lengths: list[int] = []
         self._free: list[int] = []
-        self._postings = Postings()
-        self._sessions: dict[tuple[str, Kind], list[tuple[int, str, str]]] = {}
+        # How often each document has a word, and the known words that have a sequence of characters.
+        self._holders: dict[str, dict[int, int]] = {}
+        self._words_with: dict[str, list[str]] = {}
         self._standing: set[str] = set()
-        self._relations: Relations | None = None
+        self._relations: _Relations | None = None
 
     @classmethod
     def of(cls, documents: Iterable[Document]) -> Self:
@@ -102,34 +152,40 @@ class Index:
         """Add documents; one whose id is there takes the other's place."""
         for document in documents:
             self.remove([document.id])
-            self._relations = None
-            number = self._free.pop() if self._free else len(self._documents)
-            self._documents[number:number] = [None] * (number == len(self._documents))
-            self._documents[number] = document
-            self._numbers[document.id] = number
-            self._postings.add(number, _words(document))
+            if not self._free:
+                self._free.append(len(self._documents))
+                self._documents.append(None)
+                self._lengths.append(0)
+            number, counts = self._free.pop(), Counter(_words(document))
+            self._numbers[document.id], self._documents[number] = number, document
+            self._lengths[number] = counts.total()
+            for word, count in counts.items():
+                if word not in self._holders:
+                    self._holders[word] = {}
+                    for gram in set(grams(word)):
+                        self._words_with.setdefault(gram, []).append(word)
+                self._holders[word][number] = count
             if document.kind == "turn" and not document.is_reply and is_standing(document.text):
                 self._standing.add(document.id)
-            if document.session:
-                insort(self._sessions.setdefault((document.session, document.kind), []), _order(document))
+            self._relations = None
 
     def remove(self, ids: Iterable[str]) -> None:
         """Drop documents; an id that is not there is passed over."""
         for document_id in ids:
-            number = self._numbers.pop(document_id, None)
-            document = None if number is None else self._documents[number]
-            if number is None or document is None:
+            number = self._numbers.pop(document_id, _GAP)
+            document = self._documents[number] if number != _GAP else None
+            if document is None:
                 continue
-            self._documents[number] = None
-            self._relations = None
-            self._standing.discard(document_id)
+            for word in set(_words(document)):
+                del self._holders[word][number]
+                if not self._holders[word]:
+                    del self._holders[word]
+                    for gram in set(grams(word)):
+                        self._words_with[gram].remove(word)
+            self._documents[number], self._lengths[number] = None, 0
             self._free.append(number)
-            self._postings.remove(number, _words(document))
-            if document.session:
-                session = self._sessions[document.session, document.kind]
-                del session[bisect_left(session, _order(document))]
-                if not session:
-                    del self._sessions[document.session, document.kind]
+            self._standing.discard(document_id)
+            self._relations = None
 
     def rank(
         self,
@@ -154,17 +210,32 @@ class Index:
         """
         asked = dict.fromkeys(terms(before, today=now), _BEFORE)
         asked.update(dict.fromkeys(terms(query, today=now), 1.0))
-        alike = None if similarity is None else self._by_number(similarity)
-        own = self._postings.scores(self._with_names(self._postings.with_alike(asked), query))
-        left_out = self._not_asked(own, alike) if only_asked else []
-        more = self._feedback(self._fused(own, alike), asked)
-        if more:
-            own = [a + b for a, b in zip(own, self._postings.scores(more), strict=True)]
-        own = self._with_conversations(own, asked)
-        scores = self._relations_now().shared(self._fused(own, alike))
+        alike = [0.0] * len(self._documents)
+        if similarity is not None:
+            lowest = min(similarity.values(), default=0.0)
+            alike = _scaled([similarity.get(each.id, lowest) if each else lowest for each in self._documents])
+        weights = self._with_alike(asked)
+        for name in names(query):
+            if rarity := self._rarity(name):
+                weights[name] = weights.get(name, 1.0) * max(1.0, _NAME / rarity)
+        own = self._scores(weights)
+        left_out = [at for at, score in enumerate(own) if only_asked and not score and alike[at] < _LEAST_ALIKE]
+
+        def fused() -> list[float]:
+            """Both between 0 and 1; the words alone where there is nothing else."""
+            if similarity is None:
+                return own
+            most = max(own, default=0.0) or 1.0
+            return [a / most + _SIMILARITY * b for a, b in zip(own, alike, strict=True)]
+
+        if more := self._feedback(fused(), asked):
+            own = [a + b for a, b in zip(own, self._scores(more), strict=True)]
+        sessions, session_of = self._session_scores(asked), self._related().session_of
+        own = [a + _CONVERSATION * sessions[at] for a, at in zip(own, session_of, strict=True)]
+        scores = self._shared(fused())
         for number in left_out:
             scores[number] = 0.0
-        return [Hit(document, score) for score, document in self._best(scores, limit)]
+        return self._best(scores, limit)
 
     def coverage(self, query: str, now: str = "") -> float:
         """Return how much of what a message says the document has that says most of it: 0 for nothing, 1 for all.
@@ -179,11 +250,16 @@ class Index:
             return 0.0
         asked = dict.fromkeys(terms(query, today=now), 1.0)
         unheard = math.log(1 + len(self))
-        whole = sum(self._postings.rarity(word) or unheard for word in asked)
-        # Squared, as words that look a little alike may have nothing to do with each other: "cellar" and "cello".
-        alike = {word: share**2 for word, share in self._postings.with_alike(asked).items()}
-        # A message without a word of its own ("and when was that?") is about what was said before.
-        return min(1.0, self._postings.most_shared(alike) / whole) if whole else 1.0
+        whole = sum(self._rarity(word) or unheard for word in asked)
+        if not whole:  # a message without a word of its own ("and when was that?") is about what was said before
+            return 1.0
+        shared = [0.0] * len(self._documents)
+        for word, share in sorted(self._with_alike(asked).items()):
+            # Squared, as words that look a little alike may have nothing to do with each other: "cellar" and "cello".
+            weight = share**2 * self._rarity(word)
+            for number in self._holders.get(word, ()):
+                shared[number] += weight
+        return min(1.0, max(shared, default=0.0) / whole)
 
     def standing(self, hits: Iterable[Hit] = ()) -> list[Document]:
         """Return the turns in which the user asked for something once and for all: those found first, then the newest.
@@ -196,94 +272,162 @@ class Index:
         return sorted(newest, key=lambda each: fitting.get(each.id, len(fitting)))
 
     def size(self) -> int:
-        """Return about how many bytes the index takes, without the texts of its documents."""
-        # Measured with tracemalloc, as the constants in `Postings.size`.
-        return self._postings.size() + 300 * len(self._documents)
+        """Return about how many bytes the index takes, with the texts of its documents."""
+        # Measured with tracemalloc: a word with its places among the sequences, a document, and each word in one, with
+        # what its text takes.
+        return 600 * len(self._holders) + 400 * len(self._documents) + 70 * sum(self._lengths)
 
-    def _with_names(self, weights: Mapping[str, float], query: str) -> dict[str, float]:
-        """Return words with their weights, the names among them as if they were rare."""
-        raised = dict(weights)
-        for name in names(query):
-            if rarity := self._postings.rarity(name):
-                raised[name] = raised.get(name, 1.0) * max(1.0, _NAME / rarity)
-        return raised
+    def _rarity(self, word: str) -> float:
+        """Return how much a word tells: BM25's inverse document frequency; 0 for a word that is nowhere."""
+        found = len(self._holders.get(word, ()))
+        return math.log(1 + (len(self) - found + 0.5) / (found + 0.5)) if found else 0.0
 
-    def _not_asked(self, own: Sequence[float], alike: Sequence[float] | None) -> list[int]:
-        """Return the numbers of the documents that neither words nor an embedder find."""
-        near = [0.0] * len(own) if alike is None else _scaled(alike)
-        return [at for at, score in enumerate(own) if not score and near[at] < _LEAST_ALIKE]
+    def _with_alike(self, weights: Mapping[str, float]) -> dict[str, float]:
+        """Return words with their weights, and known words that look alike, which weigh as much as they share.
 
-    def _with_conversations(self, own: Sequence[float], asked: Mapping[str, float]) -> list[float]:
-        """Return the scores, each with a share of what its whole conversation says of the words, by number."""
-        relations = self._relations_now()
-        whole = self._postings.session_scores(asked, relations.session_of, relations.lengths)
-        return [a + _CONVERSATION * whole[at] for a, at in zip(own, relations.session_of, strict=True)]
+        "adoption" finds "adopting", and a typing error the right word; no dictionary is needed for that.
+        """
+        known = len(self._holders)
+        found: dict[str, float] = {}
+        for word, weight in weights.items():
+            shared: dict[str, float] = {}
+            whole = 0.0
+            for gram in set(grams(word)):
+                holders = self._words_with.get(gram, ())
+                rarity = math.log(1 + known / (len(holders) or 1))
+                whole += rarity
+                for other in holders:
+                    shared[other] = shared.get(other, 0.0) + rarity
+            for other, share in shared.items():
+                if share >= _LEAST_SHARED * whole:
+                    found[other] = max(found.get(other, 0.0), weight * share / whole)
+        return {**found, **{word: max(weight, found.get(word, 0.0)) for word, weight in weights.items()}}
 
-    def _fused(self, lexical: Sequence[float], similar: Sequence[float] | None) -> list[float]:
-        """Return the sum of both, each between 0 and 1; the lexical scores alone where there are no others."""
-        if similar is None:
-            return list(lexical)
-        most = max(lexical, default=0.0) or 1.0
-        return [a / most + _SIMILARITY * b for a, b in zip(lexical, _scaled(similar), strict=True)]
+    def _scores(self, weights: Mapping[str, float]) -> list[float]:
+        """Return how well each document fits the words."""
+        scores, norms = [0.0] * len(self._documents), self._related().norms
+        # In one order, as sums of floats depend on it.
+        for word in sorted(weights.keys() & self._holders.keys()):
+            _add_bm25(scores, self._holders[word], weights[word] * self._rarity(word), norms)
+        return scores
 
-    def _by_number(self, values: Mapping[str, float]) -> list[float]:
-        lowest = min(values.values(), default=0.0)
-        return [lowest if each is None else values.get(each.id, lowest) for each in self._documents]
-
-    def _best(self, scores: Sequence[float], limit: int) -> list[tuple[float, Document]]:
-        """Return the documents with the highest scores above 0, those that are equal sorted by their ids."""
-        least = max(0.0, min(sorted(scores, reverse=True)[:limit], default=0.0))
-        found = [
-            (score, document)
-            for score, document in zip(scores, self._documents, strict=True)
-            if score >= least and score > 0 and document is not None
-        ]
-        return sorted(found, key=lambda each: (-each[0], each[1].id))
+    def _session_scores(self, weights: Mapping[str, float]) -> list[float]:
+        """Return how well each session as a whole fits the words."""
+        session_of, norms = self._related().session_of, self._related().session_norms
+        scores = [0.0] * len(norms)
+        for word in sorted(weights.keys() & self._holders.keys()):
+            said: dict[int, int] = {}
+            for number, times in self._holders[word].items():
+                said[session_of[number]] = said.get(session_of[number], 0) + times
+            said.pop(0, None)
+            # Nothing for a word that every session has: where there is only one, it tells nothing.
+            _add_bm25(scores, said, weights[word] * math.log(len(norms) / (len(said) + 1)), norms)
+        return scores
 
     def _feedback(self, scores: Sequence[float], asked: Mapping[str, float]) -> dict[str, float]:
         """Return the words that tell most about what was found first, and were not asked for."""
         top = self._best(scores, _FEEDBACK_FROM)[:_FEEDBACK_FROM]
         weights: dict[str, float] = {}
-        for score, document in top:
+        for document, score in top:
             for word in set(_words(document)).difference(asked):
-                weights[word] = weights.get(word, 0.0) + self._postings.rarity(word) * score / top[0][0]
+                weights[word] = weights.get(word, 0.0) + self._rarity(word) * score / top[0].score
         best = sorted(weights, key=lambda word: (-weights[word], word))[:_FEEDBACK_WORDS]
         return {word: _FEEDBACK * weights[word] / weights[best[0]] for word in best}
 
-    def _relations_now(self) -> Relations:
+    def _best(self, scores: Sequence[float], limit: int) -> list[Hit]:
+        """Return the documents with the highest scores above 0, those that are equal sorted by their ids."""
+        least = max(0.0, min(sorted(scores, reverse=True)[:limit], default=0.0))
+        found = [
+            Hit(document, score)
+            for document, score in zip(self._documents, scores, strict=True)
+            if score >= least and score > 0 and document is not None
+        ]
+        return sorted(found, key=lambda each: (-each.score, each.document.id))
+
+    def _shared(self, own: Sequence[float]) -> list[float]:
+        """Return the scores of all documents, each with a share of those that belong to it."""
+        related, alone = self._related(), [*own, 0.0]
+        scores = [*alone]
+
+        def lend(links: Iterable[_Link], share: float, lenders: Sequence[float]) -> None:
+            for number, others in links:
+                if most := max(map(lenders.__getitem__, others)):
+                    scores[number] += share * most
+
+        lend(related.next_to, _NEXT_TO, alone)
+        lend(related.two_away, _TWO_AWAY, alone)
+        lend(related.turns_of, _FROM_TURN, [*scores])
+        lend(related.facts_of, _FROM_FACT, alone)
+        for group in related.groups:
+            if share := _SAME_SESSION * max([scores[number] for number in group]):
+                for number in group:
+                    scores[number] += share
+        for number in related.replies:
+            scores[number] *= _REPLY
+        return scores[:-1]
+
+    def _related(self) -> _Relations:
         """Return how the documents stand to each other: derived once after a change."""
-        if self._relations is None:
-            numbers = self._numbers
-            rows = [(kind, [numbers[name] for _, _, name in order]) for (_, kind), order in self._sessions.items()]
-            links = []
-            replies = []
-            for number, document in enumerate(self._documents):
-                sources = [numbers[each] for each in document.sources if each in numbers] if document else []
-                if sources:
-                    links.append((number, sources))
-                if document and document.is_reply:
-                    replies.append(number)
-            self._relations = Relations.of(rows, links, replies, *self._whole_sessions())
+        if self._relations is not None:
+            return self._relations
+        there = [(number, document) for number, document in enumerate(self._documents) if document]
+        groups: dict[tuple[str, Kind], list[tuple[int, str, str, int]]] = {}
+        for number, each in there:
+            if each.session:
+                groups.setdefault((each.session, each.kind), []).append((each.place, each.when, each.id, number))
+        rows = {name: [number for *_, number in sorted(group)] for name, group in groups.items()}
+        replies = [number for number, each in there if each.is_reply]
+        next_to: list[_Link] = []
+        two_away: list[_Link] = []
+        said = set(replies)
+        for row in (row for (_, kind), row in rows.items() if kind == "turn"):
+            next_to += zip(row, zip([_GAP, *row], [*row[1:], _GAP], strict=False), strict=True)
+            heard = [_GAP, _GAP, *(_GAP if number in said else number for number in row), _GAP, _GAP]
+            two_away += [
+                (number, (_GAP if last == _GAP else before, _GAP if following == _GAP else after))
+                for before, last, number, following, after in zip(
+                    heard, heard[1:], heard[2:], heard[3:], heard[4:], strict=False
+                )
+                if number != _GAP
+            ]
+        # What stands alone, as a fact by hand does, has no conversation: its own words would count twice.
+        together = Counter(each.session for _, each in there if each.session)
+        sessions = {name: at for at, name in enumerate((name for name in together if together[name] > 1), start=1)}
+        session_of, lengths = [0] * len(self._documents), [0] * (len(sessions) + 1)
+        for number, each in there:
+            if at := sessions.get(each.session, 0):
+                session_of[number] = at
+                lengths[at] += self._lengths[number]
+        turns_of: list[_Link] = []
+        facts_of: dict[int, list[int]] = {}
+        for number, each in there:
+            if turns := [self._numbers[name] for name in each.sources if name in self._numbers]:
+                turns_of.append((number, turns))
+                for turn in turns:
+                    facts_of.setdefault(turn, []).append(number)
+        self._relations = _Relations(
+            norms=_norms(self._lengths, len(self)),
+            session_of=session_of,
+            session_norms=_norms(lengths, len(sessions)),
+            groups=[*rows.values()],
+            next_to=next_to,
+            two_away=two_away,
+            turns_of=turns_of,
+            facts_of=[*facts_of.items()],
+            replies=replies,
+        )
         return self._relations
 
-    def _whole_sessions(self) -> tuple[list[int], list[int]]:
-        """Return the number of each document's session, facts and turns together, and how many words each has."""
-        together = Counter(document.session for document in self._documents if document is not None)
-        numbers: dict[object, int] = {}
-        session_of, lengths = [], [0]
-        for number, document in enumerate(self._documents):
-            at = 0
-            # What stands alone, as a fact by hand does, has no conversation: its own words would count twice.
-            if document is not None and document.session and together[document.session] > 1:
-                at = numbers.setdefault(document.session, len(numbers) + 1)
-                lengths[at:at] = [0] * (at == len(lengths))
-                lengths[at] += self._postings.length(number)
-            session_of.append(at)
-        return session_of, lengths
+
+def _norms(lengths: Sequence[int], count: int) -> list[float]:
+    mean = sum(lengths) / max(1, count) or 1.0
+    return [_K1 * (1 - _B + _B * length / mean) for length in lengths]
 
 
-def _order(document: Document) -> tuple[int, str, str]:
-    return (document.place, document.when, document.id)
+def _add_bm25(scores: list[float], holders: Mapping[int, int], weight: float, norms: Sequence[float]) -> None:
+    weight *= _K1 + 1
+    for number, times in holders.items():
+        scores[number] += weight * times / (times + norms[number])
 
 
 def _words(document: Document) -> list[str]:
@@ -317,9 +461,9 @@ def fact_sources(fact: Fact) -> tuple[str, ...]:
     return tuple(line_id(fact.thread_id, message) for message in fact.message_ids)
 
 
-def turn_documents(entry: JournalEntry) -> list[Document]:
+def turn_documents(entry: JournalEntry) -> tuple[Document, ...]:
     """Return the messages of an exchange as documents, each on the user's day."""
-    return [
+    return tuple(
         Document(
             id=line_id(entry.thread_id, one.id),
             text=one.text[:MOST_CHARS],
@@ -330,6 +474,7 @@ def turn_documents(entry: JournalEntry) -> list[Document]:
             kind="turn",
             is_reply=one.role != "user",
             who=one.speaker if one.role == "other" else "",
+            entry=entry.key,
         )
         for number, one in enumerate(entry.messages)
-    ]
+    )

@@ -5,7 +5,7 @@ from typing import Final
 
 from memory.facts.fact import Fact
 from memory.recall.index import Hit, Index, fact_document
-from memory.recall.vectors import QueryVector, VectorIndex, can_rank, text_key
+from memory.recall.vectors import QueryVector, VectorIndex, by_name, can_rank
 from memory.text import normalize
 
 _MOST_ALIKE: Final = 100
@@ -61,7 +61,7 @@ def similarity_of(
         question: What an embedder makes of the question.
         vectors: Those of the texts, by `text_key`; a text without one is left out.
     """
-    known = {name: vectors[key] for name, text in texts.items() if (key := text_key(text)) in vectors}
+    known = by_name(texts, vectors)
     if question is None or not known or not can_rank():
         return None
     return VectorIndex(question.embedder, known).similarity(question)

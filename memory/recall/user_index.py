@@ -6,18 +6,14 @@ changed since, and the rest is read behind the turn. So what was erased is never
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from memory.facts.fact import Fact
-from memory.journal.entry import JournalEntry
 from memory.journal.journal import JournalRevision, JournalView
 from memory.recall.index import Document, Hit, Index, fact_document, turn_documents
-from memory.recall.vectors import QueryVector, VectorIndex
-
-_ENTRIES_AT_ONCE: Final = 10
-_TEXT_BYTES: Final = 2  # a character with what its string takes besides
+from memory.recall.vectors import QueryVector, VectorIndex, by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +63,10 @@ class UserIndex:
         self._index = Index()
         self._vectors: VectorIndex | None = None  # it needs numpy
         self._facts: dict[str, Fact] = {}
-        self._lines: dict[str, tuple[str, ...]] = {}
-        self._entry_of: dict[str, str] = {}
+        # What is indexed of each journal entry, by its key, and of each fact, by its id.
+        self._entries: dict[str, tuple[Document, ...]] = {}
+        self._documents: dict[str, tuple[Document, ...]] = {}
         self.view: JournalView | None = None  # the journal that is indexed, without its entries
-        self._chars = 0
 
     def __len__(self) -> int:
         return len(self._index)
@@ -78,9 +74,8 @@ class UserIndex:
     def holds_thread(self, thread_id: str) -> bool:
         """Say whether anything said in a thread is indexed."""
         with self._lock:
-            return any(
-                self._index[name].session.startswith(f"{thread_id}/") for name in [*self._facts, *self._entry_of]
-            )
+            every = [*self._documents.values(), *self._entries.values()]
+            return any(one.session.startswith(f"{thread_id}/") for documents in every for one in documents)
 
     def follow_facts(self, facts: Iterable[Fact]) -> bool:
         """Index the facts that changed, and drop those that are gone: only active ones are given.
@@ -90,32 +85,21 @@ class UserIndex:
         """
         with self._lock:
             now = {fact.id: fact for fact in facts}
-            self._drop([name for name in self._facts if name not in now])
-            changed = [fact_document(fact) for name, fact in now.items() if self._facts.get(name) != fact]
-            self._put(changed)
+            changed = {name: (fact_document(fact),) for name, fact in now.items() if self._facts.get(name) != fact}
+            self._replace(self._documents, {**dict.fromkeys(self._facts.keys() - now.keys(), ()), **changed})
             self._facts = now
             return bool(changed)
 
-    def follow_journal(self, view: JournalView) -> Iterator[None]:
-        """Index what a view of the journal brings, some entries at a step, so that nobody waits long for the lock."""
-        gone = set(self._lines) - set(view.entries) if view.is_whole else view.gone
-        changed = sorted(view.entries.items())
-        if view.is_whole and self.view is not None and self.view.epoch == view.epoch:
-            changed = [(key, entry) for key, entry in changed if not self._holds(key, entry)]
+    def follow_journal(self, view: JournalView) -> None:
+        """Index what a view of the journal brings, an entry at a time, so that nobody waits long for the lock."""
+        gone = self._entries.keys() - view.entries.keys() if view.is_whole else view.gone
         with self._lock:
             # Until all of it is there, the old revision tells which entries are as they were.
-            for key in gone:
-                self._drop_entry(key)
-        for start in range(0, len(changed), _ENTRIES_AT_ONCE):
+            self._replace(self._entries, dict.fromkeys(gone, ()))
+        for key, entry in sorted(view.entries.items()):
             with self._lock:
-                for key, entry in changed[start : start + _ENTRIES_AT_ONCE]:
-                    self._drop_entry(key)
-                    documents = turn_documents(entry)
-                    self._put(documents)
-                    self._lines[key] = tuple(document.id for document in documents)
-                    self._entry_of.update((document.id, key) for document in documents)
-            yield
-        self.view = JournalView(view.epoch, view.revision, {}, is_whole=True, edit=view.edit)
+                self._replace(self._entries, {key: turn_documents(entry)})
+        self.view = replace(view, entries={}, is_whole=True, gone=frozenset())
 
     def recall(self, asked: Asked, epoch: str, revision: JournalRevision, edit: str) -> Recalled:
         """Return what has to do with a message. What the journal changed since it was indexed is left out.
@@ -138,56 +122,41 @@ class UserIndex:
             )
 
             def is_current(document: Document) -> bool:
-                if document.kind == "fact":
-                    return True
-                return changed is not None and self._entry_of.get(document.id) not in changed
+                return document.kind == "fact" or (changed is not None and document.entry not in changed)
 
             hits = [hit for hit in hits if is_current(hit.document)]
             standing = [document for document in self._index.standing(hits) if is_current(document)]
-            named = (*(hit.document.id for hit in hits), *(document.id for document in standing))
-            entries = {each: self._entry_of[each] for each in named if each in self._entry_of}
+            entries = {one.id: one.entry for one in (*(hit.document for hit in hits), *standing) if one.entry}
             return Recalled(hits, standing, entries, self._index.coverage(asked.text, asked.now))
 
     def texts(self) -> dict[str, str]:
         """Return the texts that are indexed, by the ids of their documents."""
         with self._lock:
-            return {name: self._index[name].text for name in [*self._facts, *self._entry_of]}
+            every = [*self._documents.values(), *self._entries.values()]
+            return {one.id: one.text for documents in every for one in documents}
 
     def follow_vectors(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
-        """Keep these vectors, as they are kept in the store, by the ids of their documents."""
-        fresh = VectorIndex(embedder, vectors) if vectors else None
+        """Keep the vectors of what is indexed, as they are kept in the store: by `text_key`."""
+        found = by_name(self.texts(), vectors)
+        fresh = VectorIndex(embedder, found) if found else None
         with self._lock:
             self._vectors = fresh
 
     def size(self) -> int:
         """Return about how many bytes it takes."""
-        vectors = self._vectors.size if self._vectors else 0
-        return self._index.size() + vectors + _TEXT_BYTES * self._chars + 400 * len(self._facts)
+        return self._index.size() + (self._vectors.size if self._vectors else 0)
 
-    def _holds(self, key: str, entry: JournalEntry) -> bool:
-        documents = turn_documents(entry)
-        return self._lines.get(key) == tuple(each.id for each in documents) and all(
-            self._index[each.id] == each for each in documents
-        )
-
-    def _put(self, documents: Iterable[Document]) -> None:
-        for document in documents:
-            self._drop([document.id])
-            self._index.put([document])
-            self._chars += len(document.text)
-
-    def _drop(self, names: Iterable[str]) -> None:
-        for name in names:
-            if name in self._index:
-                self._chars -= len(self._index[name].text)
-                self._index.remove([name])
+    def _replace(self, held: dict[str, tuple[Document, ...]], now: Mapping[str, tuple[Document, ...]]) -> None:
+        """Index what items have now in the place of what they had; nothing of an item that is gone."""
+        for name, documents in now.items():
+            if (before := held.pop(name, ())) != documents:
+                ids = [each.id for each in before]
+                self._index.remove(ids)
                 if self._vectors:
-                    self._vectors.remove([name])
-
-    def _drop_entry(self, key: str) -> None:
-        for line in self._lines.pop(key, ()):
-            self._entry_of.pop(line, None)
-            self._drop([line])
+                    self._vectors.remove(ids)
+                self._index.put(documents)
+            if documents:
+                held[name] = documents
 
 
 class UserIndexes:
@@ -208,25 +177,21 @@ class UserIndexes:
     def __len__(self) -> int:
         return len(self._indexes)
 
+    def __contains__(self, user: object) -> bool:
+        return user in self._indexes
+
     def size(self) -> int:
         """Return about how many bytes all of them take."""
         with self._lock:
             return sum(index.size() for index in self._indexes.values())
 
-    def holds(self, user: Hashable) -> bool:
-        """Say whether a user's index is here."""
-        return user in self._indexes
-
     def trim(self) -> None:
         """Let the indexes go that were asked for longest ago, until the others keep the bound; the newest stays."""
+        over = self.size() - self._most_bytes
         with self._lock:
-            sizes = {user: index.size() for user, index in self._indexes.items()}
-            over = sum(sizes.values()) - self._most_bytes
-            for user in list(self._indexes)[:-1]:
-                if over <= 0:
-                    break
-                over -= sizes[user]
-                del self._indexes[user]
+            while over > 0 and len(self._indexes) > 1:
+                _, index = self._indexes.popitem(last=False)
+                over -= index.size()
 
     def drop(self, is_erased: Callable[[Hashable, UserIndex], bool]) -> None:
         """Let the indexes go of which something was erased: nothing of it stays in memory."""

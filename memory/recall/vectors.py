@@ -9,7 +9,6 @@ taken for that of another text. It goes with its item (`memory.effects.with_vect
 """
 
 import base64
-import binascii
 import functools
 import importlib
 import math
@@ -17,7 +16,7 @@ import struct
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from langgraph.store.base import Item
 
@@ -95,9 +94,8 @@ class VectorIndex:
     def __init__(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
         self.embedder = embedder
         self._numpy: Any = importlib.import_module("numpy")
-        self._ids = list(vectors)
-        self._rows = {document_id: row for row, document_id in enumerate(self._ids)}
-        width = len(vectors[self._ids[0]]) // 2
+        self._rows = {document_id: row for row, document_id in enumerate(vectors)}
+        width = len(next(iter(vectors.values()))) // 2
         if not width or any(len(vector) != 2 * width for vector in vectors.values()):
             raise ValueError(f"a vector must hold {width} numbers of two bytes, as the others do")
         values = self._numpy.frombuffer(b"".join(vectors.values()), "<f2").astype(self._numpy.float32)
@@ -114,31 +112,23 @@ class VectorIndex:
 
     def remove(self, document_ids: Iterable[str]) -> None:
         """Forget the vectors of these documents; an unknown id is no error."""
-        for document_id in document_ids:
-            row = self._rows.pop(document_id, None)
-            if row is None:
-                continue
-            last = self._ids.pop()
-            if last != document_id:
-                self._ids[row], self._rows[last] = last, row
-                self._steps[row], self._scales[row] = self._steps[len(self._ids)], self._scales[len(self._ids)]
-            self._steps[len(self._ids)] = 0  # of an erased text nothing stays
+        rows = [self._rows.pop(document_id) for document_id in document_ids if document_id in self._rows]
+        self._steps[rows] = 0  # of an erased text nothing stays
 
     def similarity(self, query: QueryVector | None) -> dict[str, float] | None:
         """Return how close each document is to a question, from -1.0 to 1.0, by id.
 
         `None` where nothing can be told: no question's vector, one of another embedder, or no documents.
         """
-        if query is None or query.embedder != self.embedder or not self._ids:
+        if query is None or query.embedder != self.embedder or not self._rows:
             return None
         asked = self._numpy.array(query.values, dtype=self._numpy.float32)
         if asked.size != self._steps.shape[1]:
             return None
-        found = self._numpy.empty(len(self._ids), self._numpy.float32)
-        for start in range(0, len(found), _CHUNK):
-            end = min(start + _CHUNK, len(found))
-            found[start:end] = self._steps[start:end].astype(self._numpy.float32) @ asked
-        return dict(zip(self._ids, (found * self._scales[: len(found)]).tolist(), strict=True))
+        starts = range(0, len(self._steps), _CHUNK)
+        found = [self._steps[start : start + _CHUNK].astype(self._numpy.float32) @ asked for start in starts]
+        cosines = (self._numpy.concatenate(found) * self._scales).tolist()
+        return {document_id: cosines[row] for document_id, row in self._rows.items()}
 
 
 _ITEMS_AT_ONCE: Final = 32
@@ -155,40 +145,6 @@ class Embed:
 VectorEffects = Generator[Batch | Embed, Any, int]
 
 
-@dataclass(frozen=True, slots=True)
-class KeptVectors:
-    """The vectors of one item's texts.
-
-    Attributes:
-        embedder: Whose they are.
-        vectors: As they are kept, by `text_key`.
-        epoch: The user's epoch when they were made.
-    """
-
-    embedder: str
-    vectors: Mapping[str, bytes]
-    epoch: str
-
-    def to_json(self) -> dict[str, object]:
-        """Return the JSON form that the store keeps: base64, as not every store can keep bytes."""
-        made = {key: base64.b64encode(vector).decode() for key, vector in self.vectors.items()}
-        dimension = max((len(vector) // 2 for vector in self.vectors.values()), default=0)
-        return {"embedder": self.embedder, "dimension": dimension, "vectors": made, "epoch": self.epoch}
-
-    @classmethod
-    def of(cls, item: Item) -> Self | None:
-        """Return the vectors of a stored item, or `None` if a hand garbled it."""
-        value = item.value
-        try:
-            made = {str(key): base64.b64decode(vector, validate=True) for key, vector in value["vectors"].items()}
-            wanted = 2 * int(value["dimension"])
-        except (KeyError, TypeError, ValueError, AttributeError, binascii.Error):
-            return None
-        if not wanted or any(len(vector) != wanted for vector in made.values()):
-            return None
-        return cls(str(value.get("embedder", "")), made, str(value.get("epoch", "")))
-
-
 def text_key(text: str) -> str:
     """Return what the vector of a text is kept under; no text."""
     return digest("vector", text)[:24]
@@ -198,11 +154,28 @@ def read_vectors(owner: Owner, epoch: str, embedder: str) -> StoreEffects[dict[s
     """Read the vectors of one embedder, as they are kept, by `text_key`; those of another length are left out."""
     items = yield from scan(owner.namespace("vectors"))
     found: dict[str, bytes] = {}
-    for kept in (KeptVectors.of(item) for item in items if belongs(item.value, epoch)):
-        if kept is not None and kept.embedder == embedder:
-            length = len(next(iter(found.values()), b""))
-            found.update((key, each) for key, each in kept.vectors.items() if length in (0, len(each)))
-    return found
+    for item in items:
+        found.update(_kept_in(item, epoch, embedder))
+    length = len(next(iter(found.values()), b""))
+    return {key: vector for key, vector in found.items() if len(vector) == length}
+
+
+def _kept_in(item: Item, epoch: str, embedder: str) -> dict[str, bytes]:
+    """Return the vectors that an item holds of an embedder, by `text_key`; none where a hand garbled it."""
+    kept = item.value.get("vectors")
+    if item.value.get("embedder") != embedder or not belongs(item.value, epoch) or not isinstance(kept, Mapping):
+        return {}
+    try:
+        found = {str(key): base64.b64decode(vector, validate=True) for key, vector in kept.items()}
+    except (TypeError, ValueError):
+        return {}
+    return {key: vector for key, vector in found.items() if vector and len(vector) % 2 == 0}
+
+
+def by_name(texts: Mapping[str, str], vectors: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the vectors of texts that have names of the caller's; `vectors` has them by `text_key`."""
+    keys = {name: text_key(text) for name, text in texts.items()}
+    return {name: vectors[key] for name, key in keys.items() if key in vectors}
 
 
 _Texts = Mapping[tuple[str, str], Sequence[str]]
@@ -221,13 +194,12 @@ def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
     facts, stored = yield from side_by_side(read_fact_set(owner), scan(owner.namespace("vectors")))
     epoch = facts.epoch
     journal = yield from read_past(owner, epoch)
-    texts: dict[tuple[str, str], tuple[str, ...]] = {
+    texts: dict[tuple[str, str], Sequence[str]] = {
         ("facts", key): (fact.content,) for key, fact in facts.active().items()
     }
     texts |= {("journal", entry.key): _of_entry(entry) for entry in journal}
-    kept = {item.key: KeptVectors.of(item) for item in stored if belongs(item.value, epoch)}
-    there = {key: set(each.vectors) for key, each in kept.items() if each is not None and each.embedder == embedder}
-    if orphans := {item.key for item in stored} - {vectors_key(*name) for name in texts}:
+    there = {item.key: _kept_in(item, epoch, embedder).keys() for item in stored}
+    if orphans := there.keys() - {vectors_key(*name) for name in texts}:
         yield from _drop(owner, orphans)
     made = 0
     lacking = [name for name, said in texts.items() if there.get(vectors_key(*name)) != set(map(text_key, said))]
@@ -248,33 +220,35 @@ def _drop(owner: Owner, keys: Iterable[str]) -> StoreEffects[None]:
 @transaction
 def _write(owner: Owner, epoch: str, embedder: str, texts: _Texts, vectors: Mapping[str, bytes]) -> StoreEffects[None]:
     """Write the vectors of items, but of what was erased, or says something else, since they were read."""
-    current, of_facts, of_entries = yield from side_by_side(
+    now, *found = yield from side_by_side(
         read_epoch(owner),
         read_many(owner.namespace("facts"), [key for kind, key in texts if kind == "facts"]),
         read_many(owner.namespace("journal"), [key for kind, key in texts if kind == "journal"]),
     )
-    now: dict[tuple[str, str], Sequence[str]] = {}
-    for item in filter(None, [*of_facts, *of_entries]):
-        with suppress(ValueError):  # what a hand garbled meanwhile says nothing
-            now[str(item.namespace[-1]), item.key] = _texts(item, epoch) if belongs(item.value, epoch) else ()
+    there = {(str(item.namespace[-1]), item.key): _indexed_of(item, now) for items in found for item in items if item}
+    encoded = {text: base64.b64encode(vector).decode() for text, vector in vectors.items()}
     yield [
         put(
             owner.namespace("vectors"),
             vectors_key(*name),
-            KeptVectors(embedder, {text_key(text): vectors[text] for text in said}, epoch).to_json(),
+            # As text, for not every store can keep bytes.
+            {"embedder": embedder, "vectors": {text_key(text): encoded[text] for text in said}, "epoch": epoch},
         )
         for name, said in texts.items()
         # An entry may hold more than may be told of it.
-        if current == epoch and set(said) <= set(now.get(name, ()))
+        if now == epoch and set(said) <= set(there.get(name, ()))
     ]
 
 
-def _texts(item: Item, epoch: str) -> tuple[str, ...]:
-    """Return what an index has of a fact or a journal entry; `ValueError` if it is neither."""
-    if item.namespace[-1] == "journal":
-        return _of_entry(JournalEntry.from_json(item.value))
-    return (from_item(item.value, epoch=epoch, created_at=item.created_at.isoformat()).content,)
+def _indexed_of(item: Item, epoch: str) -> Sequence[str]:
+    """Return what an index has of a fact or a journal entry; nothing where a hand garbled it meanwhile."""
+    with suppress(ValueError):
+        if belongs(item.value, epoch):
+            if item.namespace[-1] == "journal":
+                return _of_entry(JournalEntry.from_json(item.value))
+            return (from_item(item.value, epoch=epoch, created_at=item.created_at.isoformat()).content,)
+    return ()
 
 
-def _of_entry(entry: JournalEntry) -> tuple[str, ...]:
+def _of_entry(entry: JournalEntry) -> Sequence[str]:
     return tuple(document.text for document in turn_documents(entry))

@@ -77,8 +77,7 @@ def test_a_text_of_any_length_has_the_vector_of_what_is_indexed_of_it() -> None:
     home.make()
     index = UserIndex()
     index.follow_facts(home.facts.list())
-    for _ in index.follow_journal(run(home.store, read_view(ADA))):
-        pass
+    index.follow_journal(run(home.store, read_view(ADA)))
 
     assert len(index) == 4
     assert home.read() == set(map(text_key, index.texts().values()))
@@ -88,7 +87,7 @@ def test_a_text_of_any_length_has_the_vector_of_what_is_indexed_of_it() -> None:
 def test_a_vector_takes_two_bytes_a_number_and_holds_no_word_of_its_text() -> None:
     home = Home()
     (value,) = (value for key, value in home.kept().items() if key.startswith("facts."))
-    assert (value["embedder"], value["dimension"]) == ("words", 32)
+    assert value["embedder"] == "words"
     assert len(str(value)) < 300
     assert "ombert" not in str(home.kept())
 

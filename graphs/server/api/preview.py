@@ -17,7 +17,7 @@ from memory.injection.selection import TurnConditions, inject, told
 from memory.journal.journal import JournalView
 from memory.recall.past import read_tellable_view
 from memory.recall.user_index import Asked, Recalled, UserIndex
-from memory.recall.vectors import read_vectors, text_key
+from memory.recall.vectors import read_vectors
 from memory.turn import Opening, open_turn
 
 router = MemoryRouter()
@@ -63,11 +63,9 @@ async def preview_of(call: Call, message: str) -> Preview:
     def recall() -> Recalled:
         index = UserIndex()
         index.follow_facts(snapshot.facts)
-        for _ in index.follow_journal(view):
-            pass
+        index.follow_journal(view)
         if question:
-            keys = {name: text_key(text) for name, text in index.texts().items()}
-            index.follow_vectors(question.embedder, {name: kept[key] for name, key in keys.items() if key in kept})
+            index.follow_vectors(question.embedder, kept)
         return index.recall(Asked(message, "", local, question), snapshot.epoch, view.revision, view.edit)
 
     conditions = TurnConditions(
