@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +28,16 @@ from memory.context.tokens import count_tokens
 from memory.facts.applying import FactUpdate
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import Fact
-from memory.facts.rules import FactSet, create
+from memory.facts.rules import FactSet
 from memory.facts.store import FactStore
 from memory.injection.block import format_memory_for_injection
+from memory.namespaces import Owner
 
 FACTS = 500
 ROUNDS = 7
 NOW = "2026-01-01T00:00:00+00:00"
 CONFIG = MemoryConfig(max_facts=2 * FACTS)
+ADA = Owner.of("ada")
 
 
 def content(number: int) -> str:
@@ -69,13 +70,10 @@ def create_and_delete(facts: FactStore) -> Callable[[], Any]:
 
 
 def merge(facts: list[Fact]) -> Callable[[], Any]:
-    fact_set = FactSet("ada", epoch="e")
-    for fact in facts:
-        fact_set, _ = create(fact_set, fact, CONFIG, evidence="")
+    rows = {fact.id: fact for fact in facts}
     changes = tuple(Change(action="new", content=f"User met captain {number}", sources=("m",)) for number in range(5))
     extraction = Extraction(changes=changes)
-    update = partial(FactUpdate, fact_set, thread_id="t", now=NOW, config=CONFIG)
-    return lambda: update().apply(extraction)
+    return lambda: FactUpdate(FactSet(ADA, rows, now=NOW), "t", CONFIG).apply(extraction)
 
 
 def rewrite_document(path: Path, facts: list[Fact]) -> Callable[[], Any]:

@@ -25,7 +25,7 @@ from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
 from memory.effects import run
-from memory.facts.fact import fact_key, to_item
+from memory.facts.fact import to_item
 from memory.injection.block import escape
 from memory.journal import append
 from memory.namespaces import Owner
@@ -88,8 +88,8 @@ class Chat:
 
     def __init__(self, talk: Talk, embeddings: Embeddings | None, *, with_turns: bool) -> None:
         self._store = InMemoryStore()
-        for number, fact in enumerate(facts_of(talk)):
-            self._store.put(OWNER.namespace("facts"), fact_key(fact.content, number), to_item(fact))
+        for fact in facts_of(talk):
+            self._store.put(OWNER.namespace("facts"), fact.id, to_item(fact))
         if with_turns:
             run(self._store, append(OWNER, list(entries_of(talk))))
         self._model, others = Recorder(), Recorder()

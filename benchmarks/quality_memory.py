@@ -10,7 +10,7 @@ from benchmarks.quality_data import Talk
 from memory import prompts
 from memory.context.tokens import count_tokens
 from memory.control import INITIAL_EPOCH
-from memory.facts.fact import Fact, fact_id, strongest_first
+from memory.facts.fact import Fact, fact_ids, strongest_first
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.selection import TurnConditions, inject
 from memory.journal import JournalEntry, JournalRevision, JournalView
@@ -31,7 +31,7 @@ def facts_of(talk: Talk) -> list[Fact]:
     """Return a talk's facts as updates would have left them."""
     return [
         Fact(
-            id=fact_id(talk.name, document.text, number),
+            id=next(fact_ids(talk.name, f"{number} {document.text}")),
             content=document.text,
             category="knowledge",
             confidence=0.8,

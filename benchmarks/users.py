@@ -30,7 +30,7 @@ from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.context.tokens import shared_counter
 from memory.control import INITIAL_EPOCH
-from memory.facts.fact import Fact, fact_id, fact_key, to_item
+from memory.facts.fact import Fact, fact_ids, to_item
 from memory.namespaces import Owner
 from tests.fakes import RecordingModel
 
@@ -50,7 +50,7 @@ def facts_of(user: int, count: int) -> list[Fact]:
     for number in range(count):
         text = f"User {' '.join(_WORDS[int(len(_WORDS) * chance.random() ** 2)] for _ in range(9))} {number}"
         fact = Fact(
-            id=fact_id(str(user), text, number),
+            id=next(fact_ids(str(user), text)),
             content=text,
             category="knowledge",
             confidence=0.8,
@@ -77,7 +77,7 @@ class Users:
         """Write everybody's facts, and let everybody have a turn."""
         for user in range(self._count):
             namespace = Owner.of(str(user)).namespace("facts")
-            rows = [(fact_key(fact.content, at), to_item(fact)) for at, fact in enumerate(facts_of(user, self._facts))]
+            rows = [(fact.id, to_item(fact)) for fact in facts_of(user, self._facts)]
             await self._store.abatch([PutOp(namespace, key, value, index=False) for key, value in rows])
         for user in range(self._count):
             await self.turn(user)

@@ -14,12 +14,13 @@ from memory.config import MemoryConfig
 from memory.control import belongs, count_edit, put_control, read_control, read_epoch
 from memory.door import transaction
 from memory.effects import PAGE, StoreEffects, arun, delete, put, run, scan
-from memory.facts.chain import Chain, read_fact_history
+from memory.facts.chain import Chain
 from memory.facts.confirmations import Confirmations
 from memory.facts.deletions import DeletionRecord, message_deletion_puts, note_erasure
 from memory.facts.effects import FactEffects
 from memory.facts.fact import Fact, timestamp, to_item
 from memory.facts.profile import drop_sections
+from memory.facts.rows import read_fact_history
 from memory.journal.journal import read_journal, redact, revision_drop, revision_put
 from memory.message import StoredMessage, find_gone
 from memory.namespaces import Kind, Owner, is_imported, owner_of, thread_namespace
@@ -262,7 +263,7 @@ def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[i
     # While the facts are there, which say what echoes of the thread are found by.
     history = yield from read_fact_history(owner)
     said = history.first_said_in(thread_id)
-    yield from note_erasure(owner, history, timestamp(now))
+    yield from note_erasure(owner, history.every, timestamp(now))
     if said.ids:
         dropped = yield from _forget_words(owner, said, said.ids[-1], now, said.wording.is_told_in)
         yield from tell_again(owner, epoch, dropped)

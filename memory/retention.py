@@ -13,9 +13,9 @@ from langgraph.store.base import Item
 from memory.config import MemoryConfig
 from memory.door import transaction
 from memory.effects import StoreEffects, delete, scan
+from memory.facts.effects import FactEffects
 from memory.facts.fact import moment
 from memory.facts.rows import is_revision
-from memory.facts.writing import end_lapsed, end_over
 from memory.namespaces import Kind, Owner
 from memory.updates.outbox import owners_with
 
@@ -52,8 +52,7 @@ def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[Cleane
         config: `approval_days`, `history_days` and `receipt_days`; 0 keeps them.
         now: Seconds since 1970.
     """
-    over = yield from end_over(owner, now)
-    lapsed = yield from end_lapsed(owner, config, now)
+    over, lapsed = yield from FactEffects(owner, config, lambda: now).sweep()
     revisions = yield from _drop(owner, "history", "updatedAt", config.history_days, now)
     receipts = yield from _drop(owner, "receipts", "time", config.receipt_days, now)
     done = Cleaned(over, lapsed, revisions, receipts)

@@ -48,7 +48,7 @@ def propose(facts: FactStore, content: str, confidence: float = 0.9) -> Fact:
     """Let a fact wait for its user's yes, as the page does where somebody takes a no back."""
     epoch = run(facts._store, read_epoch(facts.owner))
     draft = _waiting(content, confidence, epoch, facts._facts._now())
-    done, _ = run(facts._store, facts._facts.insert([draft], frozenset()))
+    done, _ = run(facts._store, facts._facts.insert([draft]))
     return cast("Fact", done[0])
 
 

@@ -104,22 +104,22 @@ MUTANTS = (
     Mutant(
         "what waits for a yes is used at once",
         "memory/facts/rules.py",
-        'if fact.status == "active"}',
-        'if fact.status in ("active", "waiting")}',
+        'if fact.status == "active"]',
+        'if fact.status in ("active", "waiting")]',
         (FACTS,),
     ),
     Mutant(
         "what is sensitive does not wait",
         "memory/facts/applying.py",
-        '        known = same_content(self.fact_set, change.content, "waiting")\n',
-        "        return False\n",
+        "elif self._must_wait(change):",
+        "elif False:",
         (FACTS,),
     ),
     Mutant(
         "a conversation or a tool may say yes",
         "memory/facts/effects.py",
-        "if checked_source(source) not in BY_HAND:",
-        "if not checked_source(source):",
+        "if source not in BY_HAND:",
+        "if not source:",
         (FACTS,),
     ),
     Mutant(
@@ -131,7 +131,7 @@ MUTANTS = (
     ),
     Mutant(
         "the journal tells what waits for a yes",
-        "memory/facts/deletions.py",
+        "memory/facts/untold.py",
         "{fact.id for fact in (*deleted, *waiting)}",
         "{fact.id for fact in deleted}",
         (FACTS,),
@@ -145,9 +145,9 @@ MUTANTS = (
     ),
     Mutant(
         "a yes to a fact is one to all that its message tells",
-        "memory/facts/answers.py",
-        "words(one.text) <= found[one.id][0]",
-        "found[one.id][0]",
+        "memory/facts/untold.py",
+        "words(one.text) <= told.get((thread_id, one.id), set())",
+        "told.get((thread_id, one.id), set())",
         (FACTS,),
     ),
     Mutant(
@@ -166,9 +166,9 @@ MUTANTS = (
     ),
     Mutant(
         "a fact that a person lets in at a full memory goes at once",
-        "memory/facts/waiting.py",
-        "    return limit(freed, config, freed.rows.keys() - {key}), free\n",
-        "    return limit(freed, config, freed.rows.keys()), free\n",
+        "memory/facts/rules.py",
+        "self.limit(config, fresh={free.id})",
+        "self.limit(config)",
         (FACTS,),
     ),
     Mutant(
@@ -340,10 +340,10 @@ MUTANTS = (
         (matrix("say-none"),),
     ),
     Mutant(
-        "a fact that two write at once is there twice",
-        "memory/facts/fact.py",
-        'return digest("fact", normalize(content), str(n))',
-        "return digest(__import__('uuid').uuid4().hex)",
+        "what a person changed comes back from what was said before",
+        "memory/facts/deletions.py",
+        'return DELETION + digest("fact", normalize(content))',
+        "return DELETION + __import__('uuid').uuid4().hex",
         (matrix("confirm-edit"),),
     ),
     Mutant(
@@ -398,15 +398,15 @@ MUTANTS = (
     Mutant(
         "what was just repeated goes first at the limit",
         "memory/facts/rules.py",
-        "fact.confidence, again[fact.id], fact.created_at, key)",
-        "fact.confidence, 0, fact.created_at, key)",
+        "fact.confidence, again, fact.created_at, fact.id)",
+        "fact.confidence, 0, fact.created_at, fact.id)",
         (FACTS,),
     ),
     Mutant(
         "what goes at the limit is gone",
         "memory/facts/rules.py",
-        "for key in surplus if key in older]",
-        "for key in surplus if False]",
+        "went = [fact for fact in surplus if fact.id in older]",
+        "went: list[Fact] = []",
         (FACTS,),
     ),
     Mutant(
@@ -418,9 +418,9 @@ MUTANTS = (
     ),
     Mutant(
         "past messages of deleted facts are told again",
-        "memory/facts/deletions.py",
-        "    if not records and not untold.ids:\n        return {}",
-        "    if records or not records:\n        return {}",
+        "memory/facts/untold.py",
+        "is_any = facts.notes or untold.ids",
+        "is_any = False",
         (FACTS,),
     ),
     Mutant(
@@ -481,9 +481,9 @@ MUTANTS = (
     ),
     Mutant(
         "who reads the journal in the middle of a deletion keeps what they read",
-        "memory/facts/deletions.py",
-        "    edit = yield from count_edit(owner)\n    if any(fact.status not in HELD",
-        "    edit = '0.'\n    if any(fact.status not in HELD",
+        "memory/facts/effects.py",
+        "        facts.edit = yield from count_edit(self.owner)\n        if any(fact.status not in HELD",
+        '        facts.edit = "0."\n        if any(fact.status not in HELD',
         (PROMISES,),
     ),
     Mutant(
@@ -588,16 +588,16 @@ MUTANTS = (
     ),
     Mutant(
         "an undo reaches behind an erase",
-        "memory/facts/undo.py",
-        "if chosen not in times or (horizon is not None and chosen <= horizon):",
+        "memory/facts/rules.py",
+        "if chosen not in times or chosen <= since:",
         "if chosen not in times:",
         (PROMISES,),
     ),
     Mutant(
         "an erased fact leaves what it corrected",
         "memory/facts/chain.py",
-        "waiting.extend(fresh)",
-        "waiting.extend([])",
+        "waiting = {other for each in waiting for other in neighbours[each]} - found",
+        "waiting = set()",
         (PROMISES,),
     ),
     Mutant(
@@ -848,8 +848,8 @@ MUTANTS = (
     Mutant(
         "an edited fact is not spared",
         "memory/facts/rules.py",
-        "source = source if source and is_rewritten else old.source",
-        "source = old.source",
+        "source=source if source and is_rewritten else old.source",
+        "source=old.source",
         ("tests/laws/test_rules_promises.py",),
     ),
     Mutant(
@@ -862,8 +862,8 @@ MUTANTS = (
     Mutant(
         "a pin ends with the next edit",
         "memory/facts/rules.py",
-        "pinned=old.pinned if pinned is None else bool(pinned),",
-        "pinned=bool(pinned),",
+        "for name, each in given.items() if each is not None",
+        'for name, each in {**given, "pinned": bool(given["pinned"])}.items() if each is not None',
         (matrix("pin-edit"),),
     ),
     Mutant(
@@ -911,8 +911,8 @@ MUTANTS = (
     Mutant(
         "what is learned passes the cap",
         "memory/facts/applying.py",
-        "        self.fact_set = limit(full, self._config, before.rows)",
-        "        self.fact_set = full",
+        "went = self._facts.limit(self._config)",
+        "went: list[Fact] = []",
         (HANDS,),
     ),
     Mutant(

@@ -14,7 +14,7 @@ from memory.control import read_epoch
 from memory.door import transaction
 from memory.effects import StoreEffects
 from memory.facts.changes import Reason, Section
-from memory.facts.deletions import unwanted
+from memory.facts.deletions import read_records, text_key
 from memory.facts.effects import FactEffects
 from memory.facts.fact import HELD, Fact, timestamp
 from memory.facts.profile import read_profile, write_profile
@@ -107,7 +107,6 @@ class Importer:
         self._facts = FactEffects(owner, config, lambda: seconds)
         # The numbers of the lines of the new facts, as long as they are there, and their store keys; by their ids.
         self._lines: dict[str, int] = {}
-        self._keys: dict[str, str] = {}
         self._held: set[str] = set()
         self._rejected: list[Rejected] = []
         self._known = self._more_rejected = self._journal = self._updates = 0
@@ -198,10 +197,10 @@ class Importer:
         given = {line.number: read_fact(line.entry, epoch=self._epoch, now=self._now) for line in lines}
         facts = {at: fact for at, fact in given.items() if isinstance(fact, Fact)}
         # Who said no, or changed it, is not asked once more.
-        waiting = [fact.content for fact in facts.values() if fact.status == "waiting"]
-        answered = yield from unwanted(self.owner, self._epoch, waiting)
-        drafts = {at: each for at, each in facts.items() if each.status != "waiting" or each.content not in answered}
-        done, keys = yield from self._facts.insert([*drafts.values()], frozenset(self._keys.values()))
+        waiting = {at: text_key(fact.content) for at, fact in facts.items() if fact.status == "waiting"}
+        answered = yield from read_records(self.owner, self._epoch, {*waiting.values()})
+        drafts = {at: each for at, each in facts.items() if waiting.get(at) not in answered}
+        done, there = yield from self._facts.insert([*drafts.values()], self._lines.keys())
         became: dict[int, Fact | Reason] = {**given, **dict.fromkeys(facts, "duplicate")}
         for at, each in (became | dict(zip(drafts, done, strict=True))).items():
             if isinstance(each, Fact):
@@ -211,9 +210,8 @@ class Importer:
                 self._known += 1
             else:
                 self._reject(at, each)
-        for lost in [each for each in self._lines if each not in keys]:  # stronger ones have their place
+        for lost in [each for each in self._lines if each not in there]:  # stronger ones have their place
             self._reject(self._lines.pop(lost), "full")
-        self._keys = {each: keys[each] for each in self._lines}
 
     def _reject(self, line: int, reason: Reason) -> None:
         if len(self._rejected) < _TOLD:

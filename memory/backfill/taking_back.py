@@ -10,12 +10,10 @@ from memory.control import count_edit, read_epoch
 from memory.door import transaction
 from memory.effects import StoreEffects, delete
 from memory.erase import forget_rows_of
-from memory.facts.chain import FactHistory, read_fact_history
 from memory.facts.deletions import note_erasure
 from memory.facts.fact import Fact, timestamp
-from memory.facts.rows import read_fact_set, save
-from memory.facts.rules import limit
-from memory.facts.undo import brought_back
+from memory.facts.rows import read_fact_history, read_fact_set, save
+from memory.facts.rules import FactSet
 from memory.namespaces import Owner, source_unit, thread_namespace, unit_of
 from memory.threads import write_thread_epoch
 from memory.updates import outbox
@@ -70,7 +68,7 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     yield from outbox.remove(cancelled)
     epoch = yield from read_epoch(owner)
     history = yield from read_fact_history(owner)
-    yield from note_erasure(owner, history, timestamp(now))
+    yield from note_erasure(owner, history.every, timestamp(now))
     kept, replaced = _judge(history, is_gone)
     deleted = yield from forget_rows_of(owner, is_gone, epoch, kept)
     restored = yield from _put_back(owner, replaced, now, config)
@@ -82,30 +80,29 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     return TakenBack(len(cancelled) + deleted, len(kept), restored)
 
 
-def _judge(history: FactHistory, is_gone: Callable[[str], bool]) -> tuple[dict[str, Fact], list[Fact]]:
+def _judge(history: FactSet, is_gone: Callable[[str], bool]) -> tuple[dict[str, Fact], list[Fact]]:
     """Return what becomes of facts of these threads that stay, by their keys, and what the threads had taken away."""
     kept: dict[str, Fact] = {}
     going = {fact.id for fact in history.past if is_gone(fact.thread_id)}
-    for key, fact in history.facts.rows.items():
+    for fact in history.rows.values():
         if not is_gone(fact.thread_id):
             continue
-        again = history.said_again.get(fact.id, ())
-        elsewhere = [each for each in again if each.thread_id and not is_gone(each.thread_id)]
+        _, *again = history.sources_of(fact)
+        elsewhere = [source for source in again if source[0] and not is_gone(source[0])]
         if elsewhere:
-            first = elsewhere[0]
-            kept[key] = replace(fact, thread_id=first.thread_id, message_ids=first.message_ids)
+            first, ids = elsewhere[0]
+            kept[history.key_of(fact.id)] = replace(fact, thread_id=first, message_ids=ids)
         elif fact.pinned or fact.edited_at:
-            kept[key] = replace(fact, thread_id="", message_ids=())
+            kept[history.key_of(fact.id)] = replace(fact, thread_id="", message_ids=())
         else:
             going.add(fact.id)
-    present = {fact.id for fact in history.facts.rows.values()}
     last = {fact.id: fact for fact in history.past}
     replaced = [
         fact
         for fact in last.values()
         if (fact.status == "superseded" and fact.replaced_by in going)
         or (fact.status == "ended" and fact.ended_by and is_gone(fact.ended_by))
-        if fact.id not in present | going
+        if fact.id not in history.rows.keys() | going
     ]
     return kept, replaced
 
@@ -113,8 +110,10 @@ def _judge(history: FactHistory, is_gone: Callable[[str], bool]) -> tuple[dict[s
 def _put_back(owner: Owner, replaced: list[Fact], now: float, config: MemoryConfig) -> StoreEffects[int]:
     if not replaced:
         return 0
-    edit = yield from count_edit(owner)
-    before = yield from read_fact_set(owner)
-    after = limit(brought_back(before, replaced, now=timestamp(now), edit=edit), config, before.rows)
-    yield from save(owner, before, after)
-    return len(after.rows) - len(before.rows)
+    facts = yield from read_fact_set(owner, now=timestamp(now))
+    facts.edit = yield from count_edit(owner)
+    before = len(facts.rows)
+    facts.bring_back(replaced)
+    facts.limit(config)
+    yield from save(facts)
+    return len(facts.rows) - before

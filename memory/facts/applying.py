@@ -1,30 +1,19 @@
 """How an extraction changes the facts: what is new, confirmed, corrected or over; applied twice as once."""
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 
 from memory.config import MemoryConfig, stricter
-from memory.control import read_control
+from memory.control import count_edit, read_control
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.changes import Change, Extraction, Outcome, Refusal, reasons
-from memory.facts.deletions import forgotten, let_go, was_said_before
-from memory.facts.fact import Fact, Status, checked_topic, is_protected, moment
-from memory.facts.profile import approved_sections, drop_sections_about, read_sections, write_profile
+from memory.facts.confirmations import Confirmation
+from memory.facts.deletions import forgotten, was_said_before
+from memory.facts.fact import Fact, Status, is_protected, moment
+from memory.facts.profile import approved_sections, drop_sections_about, read_profile, write_profile
 from memory.facts.rows import read_fact_set, save
-from memory.facts.rules import (
-    MAX_HELD,
-    Confirmation,
-    FactSet,
-    confirm,
-    find,
-    is_full,
-    limit,
-    place,
-    retire,
-    same_content,
-)
-from memory.facts.waiting import propose
+from memory.facts.rules import FactSet
 from memory.namespaces import Owner, is_imported
 
 logger = logging.getLogger(__name__)
@@ -43,11 +32,11 @@ def change_facts(
         now: ISO 8601.
         config: The limit, and which categories are protected.
     """
-    control, gone, before, profile = yield from side_by_side(
+    control, unwanted, facts, profile = yield from side_by_side(
         read_control(owner),
         forgotten(owner, epoch, thread_id, extraction.changes),
-        read_fact_set(owner, [each.content for each in extraction.changes if each.content]),
-        read_sections(owner, epoch),
+        read_fact_set(owner, [each.content for each in extraction.changes if each.content], now=now),
+        read_profile(owner, epoch),
     )
     # An erase came between the message and now: nothing that was said before it may be written.
     if control.epoch != epoch:
@@ -57,20 +46,18 @@ def change_facts(
     # Sections tell how things are now, and have no dates by which an old conversation would give way.
     sections = () if is_imported(thread_id) else extraction.profile
     if config.approval != "off":
-        sections = approved_sections(sections, profile, [fact.content for fact in before.active().values()])
-    update = FactUpdate(before, thread_id=thread_id, now=now, config=config)
-    update.apply(extraction, gone)
+        sections = approved_sections(sections, profile, [fact.content for fact in facts.active()])
+    update = FactUpdate(facts, thread_id, config)
+    outcome = update.apply(extraction, unwanted)
     yield from write_profile(owner, sections, epoch=epoch, now=now)
-    yield from save(owner, before, update.fact_set)
-    outcome = update.outcome()
     if update.let_go or outcome.waiting:
         # Also where only something new waits: who holds the journal has to leave out what it came from.
-        stays = {each for fact in update.fact_set.rows.values() for each in fact.message_ids}
-        yield from let_go(owner, epoch, update.let_go, now=now, but=stays)
-    if update.fact_set.archived:
-        # Or the profile would go on telling what is no longer true; the next update writes such a section anew.
-        over = [fact.content for fact in update.fact_set.archived if fact.status != "evicted"]
-        yield from drop_sections_about(owner, epoch, over, kept={section.name for section in sections})
+        facts.edit = yield from count_edit(owner)
+        stays = {each for fact in facts.rows.values() for each in fact.message_ids}
+        facts.let_go(update.let_go, but=stays)
+    yield from save(facts)
+    # Or the profile would go on telling what is no longer true; the next update writes such a section anew.
+    yield from drop_sections_about(owner, epoch, facts.over(), kept={section.name for section in sections})
     logger.info(
         "applied an extraction: created %d, confirmed %d, superseded %d, waiting %d, refused %s",
         *map(len, (outcome.created, outcome.confirmed, outcome.superseded, outcome.waiting)),
@@ -80,65 +67,59 @@ def change_facts(
 
 
 class FactUpdate:
-    """One extraction on its way into the facts: `fact_set` is what they have become, `outcome` tells what happened.
+    """One extraction on its way into the facts of a thread's user.
+
+    Args:
+        facts: What is there, and what it becomes.
+        thread_id: The thread that it is from.
+        config: The limit, which categories are protected, and what waits for the user's yes.
 
     Attributes:
-        fact_set: The facts, within their limit.
-        let_go: Those that waited for a yes and made room: for newer forms of themselves, or at the bound.
+        let_go: Facts that waited for a yes, and went as too many waited.
     """
 
-    def __init__(self, fact_set: FactSet, *, thread_id: str, now: str, config: MemoryConfig) -> None:
-        self.fact_set = fact_set
+    def __init__(self, facts: FactSet, thread_id: str, config: MemoryConfig) -> None:
         self.let_go: list[Fact] = []
-        self._thread_id, self._now, self._config = thread_id, now, config
-        self._created: list[Fact] = []
-        self._confirmed: list[str] = []
-        self._superseded: list[str] = []
+        self._facts, self._thread_id, self._config = facts, thread_id, config
+        self._created: dict[str, None] = {}
+        self._confirmed: dict[str, None] = {}
+        self._superseded: dict[str, None] = {}
+        self._waiting: dict[str, None] = {}
         self._refused: list[Refusal] = []
-        self._waiting: list[str] = []
 
-    def apply(self, extraction: Extraction, forgotten: Collection[Change] = ()) -> None:
-        """Make the changes, but those that would bring back what was deleted."""
-        before = self.fact_set
+    def apply(self, extraction: Extraction, forgotten: Collection[Change] = ()) -> Outcome:
+        """Make the changes, but those that would bring back what was deleted, and return what happened."""
         for refusal in extraction.refused:
-            self._refuse(refusal)
+            self._refused.append(refusal)
+            # A suspected order, secret or number is kept for review: nothing injects it.
+            if refusal.reason in ("instruction_like", "suspected", "unfounded") and not self._facts.saying(
+                refusal.content
+            ):
+                self._facts.add(self._draft(refusal.as_change(), "quarantined"), self._config)
         for change in extraction.changes:
             if change in forgotten:
                 self._refused.append(change.refused("forgotten"))
             else:
                 self._make(change)
         # The weakest go; new facts that found no room are refused. Of what waits, the oldest goes.
-        full = self.fact_set
-        self.fact_set = limit(full, self._config, before.rows)
-        went = {fact.id: fact for key, fact in full.rows.items() if key not in self.fact_set.rows}
-        self.let_go += [fact for fact in went.values() if fact.status == "waiting"]
-        lost = [fact for fact in self._created if fact.id in went]
+        went = self._facts.limit(self._config)
+        self.let_go = [fact for fact in went if fact.status == "waiting"]
+        lost = [fact for fact in went if fact.id in self._created]
         self._refused += [Refusal(reason="full", content=fact.content, category=fact.category) for fact in lost]
-
-    def outcome(self) -> Outcome:
-        """Return what happened."""
-        there = {fact.id: fact.status for fact in self.fact_set.rows.values()}
+        there = self._facts.rows
         return Outcome(
-            created=tuple(fact.id for fact in self._created if fact.id in there),
-            confirmed=_unique(self._confirmed),
-            superseded=_unique(self._superseded),
+            created=tuple(each for each in self._created if each in there),
+            confirmed=tuple(self._confirmed),
+            superseded=tuple(self._superseded),
             refused=tuple(self._refused),
-            waiting=tuple(each for each in _unique(self._waiting) if there.get(each) == "waiting"),
+            waiting=tuple(each for each in self._waiting if each in there),
         )
-
-    def _refuse(self, refusal: Refusal) -> None:
-        """Note a refusal; a suspected order, secret or number is kept for review: nothing injects it."""
-        self._refused.append(refusal)
-        held = sum(fact.status == "quarantined" for fact in self.fact_set.rows.values())
-        if refusal.reason in ("instruction_like", "suspected", "unfounded") and held < MAX_HELD:
-            known = (same_content(self.fact_set, refusal.content, status) for status in ("active", "quarantined"))
-            if not any(known):
-                self._add(self._draft(refusal.as_change(), status="quarantined"), refusal.as_change())
 
     def _make(self, change: Change) -> None:
         """Carry out one change, or refuse it."""
         # What waits for a person is nobody's target: no model was shown it.
-        target = next((fact for fact in self.fact_set.active().values() if fact.id == change.target), None)
+        target = self._facts.rows.get(change.target or "")
+        target = target if target and target.status == "active" else None
         if target is not None and is_overtaken(target, change):
             self._refused.append(change.refused("edited"))
         elif target is not None and is_imported(self._thread_id) and _is_older(change, target):
@@ -150,103 +131,6 @@ class FactUpdate:
         elif change.content:  # also where the target is gone: what the user said is true all the same
             self._learn(change, target if change.action == "corrects" else None)
 
-    def _learn(self, change: Change, wrong: Fact | None) -> None:
-        """Add what a change says, in the place of what it corrects; what is known is said again."""
-        known = same_content(self.fact_set, change.content)
-        if known is None and self._propose(change, wrong):
-            return
-        if known is not None:
-            is_new = self._was_made_by(change, known)
-            if wrong is None and not is_new:
-                self._refused.append(change.refused("duplicate"))
-            if not is_new or wrong is None or wrong.id == known.id:
-                self._confirm(known, change)
-            fact = known
-        elif wrong is None and is_full(self.fact_set, self._config):
-            self._refused.append(change.refused("full"))
-            return
-        else:
-            fact = self._add(self._draft(change, like=wrong), change)
-        if wrong is None or fact.id == wrong.id:
-            return
-        if known is not None:
-            # Or what a person protected would be left to a fact that an eviction may take.
-            is_pinned = known.pinned or (is_protected(wrong) and not is_protected(known))
-            key, _ = find(self.fact_set, known.id)
-            known = replace(known, pinned=is_pinned, replaces=wrong.id)
-            self.fact_set = replace(self.fact_set, rows={**self.fact_set.rows, key: known})
-        self.fact_set = retire(self.fact_set, wrong.id, "superseded", now=self._now, replaced_by=fact.id)
-        self._superseded.append(wrong.id)
-
-    def _propose(self, change: Change, wrong: Fact | None) -> bool:
-        """Let a change wait for a person's yes if they want to be asked about it, and say whether they do.
-
-        What no model marked as harmless counts as sensitive. What it corrects stays in use until then.
-        """
-        if self._config.approval == "off" or (self._config.approval == "sensitive" and change.topic == "none"):
-            return False
-        known = same_content(self.fact_set, change.content, "waiting")
-        if known is not None and self._was_made_by(change, known):
-            self._waiting.append(known.id)
-            return True
-        draft = self._draft(change, status="waiting")
-        draft = replace(draft, topic=checked_topic(change.topic), replaces=wrong.id if wrong else "")
-        self.fact_set, fact, older = propose(self.fact_set, draft)
-        if known is not None:
-            self._note_again(fact, change)
-        self.let_go += older
-        self._waiting.append(fact.id)
-        return True
-
-    def _was_made_by(self, change: Change, known: Fact) -> bool:
-        """Say whether this very change was applied before, and made the fact."""
-        return known.thread_id == self._thread_id and set(change.sources) <= set(known.message_ids)
-
-    def _add(self, draft: Fact, change: Change) -> Fact:
-        self.fact_set, fact = place(self.fact_set, draft)
-        if fact.created_at != draft.created_at:  # it comes back from history, and so was said again
-            self._note_again(fact, change)
-        if fact.status == "active":
-            self._created.append(fact)
-        return fact
-
-    def _draft(self, change: Change, status: Status = "active", like: Fact | None = None) -> Fact:
-        """Return what a change says as a fact; in the place of another one, it is as well protected as that."""
-        return Fact(
-            id="",
-            content=change.content,
-            category=change.category,
-            confidence=change.confidence,
-            # An import brings what was said long ago, and it is as old as that.
-            created_at=change.said_at or self._now if is_imported(self._thread_id) else self._now,
-            updated_at=self._now,
-            source="conversation",
-            status=status,
-            # A conversation corrects what a person protected, and must not lay it open to evictions by that.
-            pinned=like is not None and is_protected(like),
-            replaces=like.id if like else "",
-            epoch=self.fact_set.epoch,
-            thread_id=self._thread_id,
-            message_ids=change.sources,
-            edited_at=like.edited_at if like else "",
-            edit=like.edit if like else "",
-            valid_from=change.valid_from,
-            valid_to=change.valid_to,
-        )
-
-    def _confirm(self, target: Fact, change: Change) -> None:
-        if self._was_made_by(change, target):
-            self._created.append(target)
-            return
-        self._note_again(target, change)
-        self._confirmed.append(target.id)
-
-    def _note_again(self, target: Fact, change: Change) -> None:
-        evidence = "\n".join((self._thread_id, *change.sources))
-        said_at = change.said_at or self._now
-        confirmation = Confirmation(target.id, evidence, said_at, self._thread_id, change.sources)
-        self.fact_set = confirm(self.fact_set, confirmation)
-
     def _end(self, target: Fact | None, change: Change) -> None:
         if target is None:
             return
@@ -255,9 +139,83 @@ class FactUpdate:
             self._refused.append(change.refused("protected"))
             return
         # An import is taken back as a whole: what it ended has to be told from what conversations here ended.
-        ended_by = self._thread_id if is_imported(self._thread_id) else ""
-        self.fact_set = retire(self.fact_set, target.id, "ended", now=self._now, ended_by=ended_by)
-        self._superseded.append(target.id)
+        self._facts.retire(target.id, "ended", ended_by=self._thread_id if is_imported(self._thread_id) else "")
+        self._superseded[target.id] = None
+
+    def _learn(self, change: Change, wrong: Fact | None) -> None:
+        """Add what a change says, in the place of what it corrects; what is known is said again."""
+        fact = self._facts.saying(change.content)
+        if fact is not None:
+            if wrong is None:
+                self._refused.append(change.refused("duplicate"))
+            self._confirm(fact, change)
+            if wrong is not None and wrong.id != fact.id:
+                # Or what a person protected would be left to a fact that an eviction may take.
+                is_pinned = fact.pinned or (is_protected(wrong) and not is_protected(fact))
+                self._facts.put(replace(fact, pinned=is_pinned, replaces=wrong.id))
+        elif self._must_wait(change):
+            self._propose(change, wrong)
+            return
+        elif wrong is None and self._facts.is_full(self._config):
+            self._refused.append(change.refused("full"))
+            return
+        else:
+            fact = self._facts.place(self._draft(change, like=wrong))
+            self._created[fact.id] = None
+        if wrong is not None and wrong.id != fact.id:
+            self._facts.retire(wrong.id, "superseded", replaced_by=fact.id)
+            self._superseded[wrong.id] = None
+
+    def _must_wait(self, change: Change) -> bool:
+        """Say whether the user wants to be asked first. What no model marked as harmless counts as sensitive."""
+        return self._config.approval == "all" or (self._config.approval == "sensitive" and change.topic != "none")
+
+    def _propose(self, change: Change, wrong: Fact | None) -> None:
+        """Let a change wait for a person's yes; what it corrects stays in use until then."""
+        draft = replace(self._draft(change, "waiting"), topic="" if change.topic == "none" else change.topic)
+        known = self._facts.saying(change.content, "waiting")
+        if known is None:
+            fact = self._facts.place(replace(draft, replaces=wrong.id if wrong else ""))
+        else:  # it waits on, from now
+            fact = self._facts.put(replace(known, updated_at=max(known.updated_at, draft.updated_at)))
+            self._note_again(fact, change)
+        self._waiting[fact.id] = None
+
+    def _draft(self, change: Change, status: Status = "active", like: Fact | None = None) -> Fact:
+        """Return what a change says as a fact; in the place of another one, it is as well protected as that."""
+        now = self._facts.now
+        return Fact(
+            content=change.content,
+            category=change.category,
+            confidence=change.confidence,
+            # An import brings what was said long ago, and it is as old as that.
+            created_at=change.said_at or now if is_imported(self._thread_id) else now,
+            updated_at=now,
+            source="conversation",
+            status=status,
+            # A conversation corrects what a person protected, and must not lay it open to evictions by that.
+            pinned=like is not None and is_protected(like),
+            replaces=like.id if like else "",
+            epoch=self._facts.epoch,
+            thread_id=self._thread_id,
+            message_ids=change.sources,
+            edited_at=like.edited_at if like else "",
+            edit=like.edit if like else "",
+            valid_from=change.valid_from,
+            valid_to=change.valid_to,
+        )
+
+    def _confirm(self, fact: Fact, change: Change) -> None:
+        self._note_again(fact, change)
+        self._confirmed[fact.id] = None
+
+    def _note_again(self, fact: Fact, change: Change) -> None:
+        """Note that a change says a fact again, unless it is what made it."""
+        thread_id, sources = self._thread_id, change.sources
+        if fact.thread_id != thread_id or not set(sources) <= set(fact.message_ids):
+            evidence = "\n".join((thread_id, *sources))
+            said_at = change.said_at or self._facts.now
+            self._facts.confirm(fact.id, Confirmation(evidence, said_at, thread_id, sources))
 
 
 def is_overtaken(target: Fact, change: Change) -> bool:
@@ -272,7 +230,3 @@ def _is_older(change: Change, target: Fact) -> bool:
     """Say whether a change would replace or end what was said after it."""
     said, known = moment(change.said_at), moment(target.created_at)
     return change.action in ("corrects", "ends") and said is not None and known is not None and said < known
-
-
-def _unique(ids: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(ids))

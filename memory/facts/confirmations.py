@@ -1,22 +1,28 @@
 """How often a fact was said again, when, and by whom: an item beside the fact, so that the fact stays as it is."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from langgraph.store.base import Op
-
-from memory.control import belongs
-from memory.effects import StoreEffects, put, read, read_many, scan
+from memory.effects import StoreEffects, scan
 from memory.facts.fact import Fact, moment
-from memory.facts.rules import Confirmation
 from memory.forms import plain, read_as
 from memory.namespaces import Owner
 from memory.text import digest
 
 # Enough to know evidence again that an update brings twice, and to say when; the rest is only counted.
 KEPT_CONFIRMATIONS: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A fact was said again: by what (a message id or any unique token), when, and by which messages."""
+
+    evidence: str
+    time: str
+    thread_id: str = ""
+    message_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,50 +61,21 @@ class Confirmations:
         return cls()
 
 
-def read_counts(owner: Owner) -> StoreEffects[dict[str, int]]:
-    """Read how often each fact was said again, by its id; those that never were are absent."""
+def read_confirmations(owner: Owner) -> StoreEffects[dict[str, Confirmations]]:
+    """Read what said each fact again, by its id; those that nothing did are absent."""
     items = yield from scan(owner.namespace("confirmations"))
-    return {item.key: Confirmations.from_json(item.value).count for item in items}
+    return {item.key: Confirmations.from_json(item.value) for item in items}
 
 
-def read_said_last(owner: Owner) -> StoreEffects[dict[str, str]]:
-    """Read when each fact was said again last (ISO 8601), by its id; those that never were are absent."""
-    items = yield from scan(owner.namespace("confirmations"))
-    said = {item.key: Confirmations.from_json(item.value).times for item in items}
-    return {fact_id: max(times) for fact_id, times in said.items() if times}
-
-
-def is_unconfirmed(fact: Fact, said: str, now: float, days: float) -> bool:
+def is_unconfirmed(fact: Fact, said: Confirmations | None, now: float, days: float) -> bool:
     """Say whether for so many days nobody wrote, edited or said a fact; a pinned one needs no confirmation.
 
     Args:
         fact: The fact.
-        said: When it was said again last, ISO 8601; empty if never.
+        said: What said it again, if anything did.
         now: Seconds since 1970.
         days: How many.
     """
-    times = [at.timestamp() for text in (fact.created_at, fact.updated_at, said) if (at := moment(text))]
+    told = (fact.created_at, fact.updated_at, *(said.times if said else ()))
+    times = [at.timestamp() for text in told if (at := moment(text))]
     return not fact.pinned and bool(times) and now - max(times) >= days * 86_400
-
-
-def read_confirmations(owner: Owner, fact_id: str) -> StoreEffects[Confirmations]:
-    """Read how often and when a fact was said again."""
-    item = yield from read(owner.namespace("confirmations"), fact_id)
-    return Confirmations.from_json(item.value) if item else Confirmations()
-
-
-def confirmation_puts(
-    owner: Owner, epoch: str, confirmations: Sequence[Confirmation], present: frozenset[str]
-) -> StoreEffects[list[Op]]:
-    """Return the writes that note confirmations of the facts that are present (ids), beside those noted before."""
-    namespace = owner.namespace("confirmations")
-    ids = sorted({each.fact_id for each in confirmations} & present)
-    items = yield from read_many(namespace, ids)
-    puts: list[Op] = []
-    for fact_id, item in zip(ids, items, strict=True):
-        noted = Confirmations.from_json(item.value) if item and belongs(item.value, epoch) else Confirmations()
-        for confirmation in confirmations:
-            if confirmation.fact_id == fact_id:
-                noted = noted.confirmed(confirmation)
-        puts.append(put(namespace, fact_id, noted.to_json(fact_id, epoch)))
-    return puts

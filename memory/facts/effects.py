@@ -5,73 +5,45 @@ Erase and archive put these together with effects of their own, so that a word m
 
 import logging
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from memory.config import MemoryConfig
 from memory.control import count_edit, read_control, read_epoch
 from memory.door import transaction
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.applying import change_facts
-from memory.facts.chain import Chain, FactHistory, corrections, dormant, read_fact_history, with_ends
+from memory.facts.chain import Chain, corrections, dormant, with_ends
 from memory.facts.changes import Extraction, Outcome, Reason
 from memory.facts.confirmations import Confirmations, read_confirmations
-from memory.facts.deletions import (
-    DeletionRecord,
-    aside_drop,
-    aside_put,
-    deletion_drops,
-    deletion_puts,
-    forget,
-    message_deletion_puts,
-)
+from memory.facts.deletions import note_erasure
 from memory.facts.fact import (
     BY_HAND,
     HELD,
+    HISTORY,
     Fact,
     FactChanged,
     FactNotFound,
     Source,
     Status,
-    checked_category,
-    checked_confidence,
-    checked_content,
+    checked,
     checked_expiry,
-    checked_source,
+    has_lapsed,
+    is_over,
     strongest_first,
     timestamp,
 )
 from memory.facts.profile import drop_sections_about
-from memory.facts.rows import (
-    read_fact_set,
-    read_history,
-    save,
-    still_evicted,
-)
-from memory.facts.rules import (
-    FactSet,
-    create,
-    find,
-    insert,
-    limit,
-    remove,
-    retire,
-    same_content,
-    update,
-)
+from memory.facts.rows import read_fact_history, read_fact_set, save
+from memory.facts.rules import FactSet, UndoneFacts
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
-from memory.facts.undo import UndoneFacts, undo
-from memory.facts.waiting import lapsed, release
-from memory.facts.writing import end_held
 from memory.namespaces import Owner
 from memory.recall.search import search_facts
 from memory.recall.vectors import QueryVector, read_vectors
 from memory.screening.door import admitted
-from memory.text import normalize
 
 logger = logging.getLogger(__name__)
 
 Facts = list[Fact]
-Inserted = tuple[Sequence[Fact | Reason], dict[str, str]]
 
 
 class FactEffects:
@@ -114,21 +86,17 @@ class FactEffects:
             ValueError: If a value is invalid, or the content holds a secret; the message names the field.
             MemoryFull: If `max_facts` is reached and every fact is protected.
         """
-        said = checked_content(content)
-        suspect = admitted(said, "content") is not None
-        kind, sure, writer = checked_category(category), checked_confidence(confidence), checked_source(source)
-        until = checked_expiry(expires_at)
-        before = yield from self._current((said,))
-        known = same_content(before, said)
-        now = self._now()
-        draft = Fact(
-            id="", content=said, category=kind, confidence=sure, created_at=now, updated_at=now, source=writer,
-            pinned=pinned, epoch=before.epoch, status="quarantined" if suspect and known is None else "active",
-            valid_to=until,
-        )  # fmt: skip
-        after, fact = create(before, draft, self.config, evidence=uuid.uuid4().hex)
-        yield from save(self.owner, before, after)
-        logger.info("%s %s", "skipped a duplicate of" if after.confirmations else "created", fact.id)
+        given = checked(content=content, category=category, confidence=confidence, source=source, pinned=pinned)
+        said, until = given["content"], checked_expiry(expires_at)
+        is_suspect = admitted(said, "content") is not None
+        facts = yield from self._current((said,))
+        status: Status = "quarantined" if is_suspect and not facts.saying(said) else "active"
+        now, epoch = facts.now, facts.epoch
+        draft = Fact(**given, created_at=now, updated_at=now, epoch=epoch, status=status, valid_to=until)
+        known = frozenset(facts.rows)
+        fact = facts.create(draft, self.config, uuid.uuid4().hex)
+        yield from save(facts)
+        logger.info("%s %s", "skipped a duplicate of" if fact.id in known else "created", fact.id)
         return fact
 
     @transaction
@@ -144,26 +112,32 @@ class FactEffects:
         raise FactNotFound(fact_id)
 
     @transaction
-    def insert(self, drafts: Sequence[Fact], fresh: frozenset[str]) -> StoreEffects[Inserted]:
-        """Add facts that were exported, beside those that are there (`memory.facts.rules.insert`).
+    def insert(
+        self, drafts: Sequence[Fact], fresh: Collection[str] = ()
+    ) -> StoreEffects[tuple[Sequence[Fact | Reason], Collection[str]]]:
+        """Add facts that were exported, beside those that are there, within the limit; what is known stays as it is.
+
+        Args:
+            drafts: The facts.
+            fresh: Ids of facts that came earlier in the same import, which count as new too.
 
         Returns:
-            For each, in their order, the fact that it became, or why it became none; and the store keys of all facts
-            that are there now, by their ids.
+            For each, in their order, the fact that it became, or why it became none; and the ids of all facts that are
+            there now.
         """
-        before = yield from read_fact_set(self.owner, [draft.content for draft in drafts])
-        after, done = insert(before, drafts, self.config, fresh)
-        yield from save(self.owner, before, after)
-        keys = {fact.id: key for key, fact in after.rows.items()}
-        there = [fact for fact in done if isinstance(fact, Fact) and fact.id in keys]
-        if there:  # a person wants them: that they were deleted once no longer counts
-            yield [drop for fact in there for drop in deletion_drops(self.owner, Chain.of([fact], ()))]
-        return done, keys
+        facts = yield from read_fact_set(self.owner, [draft.content for draft in drafts], now=self._now())
+        done = [facts.add(draft, self.config) for draft in drafts]
+        facts.limit(self.config, fresh)
+        for fact in done:
+            if isinstance(fact, Fact) and fact.id in facts.rows:
+                # A person wants it: that it was deleted once no longer counts.
+                facts.let_in(facts.chain_of([fact]))
+        yield from save(facts)
+        return done, facts.rows.keys()
 
     def get(self, fact_id: str) -> StoreEffects[Fact]:
         """Return an active or quarantined fact; `FactNotFound` (a KeyError) for an unknown id."""
-        fact_set = yield from self._current()
-        return find(fact_set, fact_id)[1]
+        return (yield from self._current()).find(fact_id)
 
     def list(self, status: Status | None = "active") -> StoreEffects[Facts]:
         """Return the facts of one status, pinned ones first, then the strongest; of history, `superseded` and `ended`.
@@ -171,12 +145,11 @@ class FactEffects:
         Args:
             status: Which ones; `None` returns all that are no history.
         """
-        fact_set = yield from self._current()
-        found: Sequence[Fact] = list(fact_set.rows.values())
-        if status in ("superseded", "ended", "evicted"):
-            history = yield from read_history(self.owner, fact_set.epoch)
-            ended = with_ends(history, [*history, *fact_set.rows.values()])
-            found = ended if status != "evicted" else still_evicted(fact_set, history)
+        if status in HISTORY:
+            facts = yield from read_fact_history(self.owner)
+            found = facts.evicted() if status == "evicted" else with_ends(facts.past, facts.every)
+        else:
+            found = [*(yield from self._current()).rows.values()]
         strongest = strongest_first([fact for fact in found if status in (None, fact.status)])
         return sorted(strongest, key=lambda fact: not fact.pinned)
 
@@ -215,9 +188,7 @@ class FactEffects:
         Raises:
             FactNotFound: If no fact has or had the id.
         """
-        fact_set = yield from self._current()
-        before = yield from read_history(self.owner, fact_set.epoch)
-        found = corrections([*before, *fact_set.rows.values()], fact_id)
+        found = corrections((yield from read_fact_history(self.owner)).every, fact_id)
         if not found:
             raise FactNotFound(fact_id)
         return found
@@ -254,46 +225,27 @@ class FactEffects:
             FactChanged: If it has another revision by now, with what is there (`fact`).
             ValueError: If a value is invalid, or another fact already says the new content.
         """
-        writer = None if source is None else checked_source(source)
-        edit = yield from count_edit(self.owner)
-        before = yield from self._current()
-        old = find(before, fact_id)[1]
+        facts = yield from self._current()
+        old = facts.find(fact_id)
         if revision not in (None, old.revision):
             raise FactChanged(old)
-        after, fact = update(
-            before, fact_id, now=self._now(), content=content, category=category, confidence=confidence, pinned=pinned,
-            source=writer, edit=edit, expires_at=expires_at,
-        )  # fmt: skip
-        yield from save(self.owner, before, after)
-        if normalize(fact.content) != normalize(old.content):
-            # What was said before an edit does not bring back what the fact said then.
-            aside = aside_put(self.owner, old, at=fact.edited_at, edit=fact.edit, epoch=before.epoch)
-            yield [aside, aside_drop(self.owner, fact)]
-        if content is not None:
-            yield from drop_sections_about(self.owner, before.epoch, [old.content for old in after.archived])
+        facts.edit = yield from count_edit(self.owner)
+        fact = facts.update(
+            fact_id,
+            content=content,
+            category=category,
+            confidence=confidence,
+            pinned=pinned,
+            source=source and checked(source=source)["source"],
+            expires_at=expires_at,
+        )
+        yield from save(facts)
+        yield from drop_sections_about(self.owner, facts.epoch, facts.over())
         return fact
 
     def release(self, fact_id: str, *, content: str | None = None) -> StoreEffects[Fact]:
         """Make a quarantined fact an active one, after a person read it; arguments and errors are `approve`'s."""
         return self._release(fact_id, "quarantined", content)
-
-    @transaction
-    def _release(self, fact_id: str, status: Status, content: str | None) -> StoreEffects[Fact]:
-        edit = yield from count_edit(self.owner)
-        before = yield from self._current(())
-        old = find(before, fact_id)[1]
-        now = self._now()
-        after, fact = release(before, fact_id, self.config, now=now, edit=edit, status=status, content=content)
-        yield from save(self.owner, before, after)
-        if normalize(fact.content) != normalize(old.content):
-            # In the words of the message it must not be used either.
-            record = DeletionRecord(fact.id, now, edit, before.epoch, "edited")
-            said = message_deletion_puts(self.owner, {old.thread_id: old.message_ids}, record)
-            yield [aside_put(self.owner, old, at=now, edit=edit, epoch=before.epoch), *said]
-        yield [aside_drop(self.owner, fact)]
-        over = [each.content for each in after.archived if each.status == "superseded"]
-        yield from drop_sections_about(self.owner, before.epoch, over)
-        return fact
 
     def approve(self, fact_id: str, *, source: Source, content: str | None = None) -> StoreEffects[Fact]:
         """Make a waiting fact an active one, because a person said yes. To say no, `retire` it.
@@ -308,9 +260,18 @@ class FactEffects:
             MemoryFull: If every fact that is there is protected: it goes on waiting.
             ValueError: If the source is none of a person's, or the content is invalid.
         """
-        if checked_source(source) not in BY_HAND:
+        if source not in BY_HAND:
             raise ValueError(f"source must be one of {', '.join(sorted(BY_HAND))}, as only a person approves")
         return (yield from self._release(fact_id, "waiting", content))
+
+    @transaction
+    def _release(self, fact_id: str, status: Status, content: str | None) -> StoreEffects[Fact]:
+        facts = yield from self._current(())
+        facts.edit = yield from count_edit(self.owner)
+        fact = facts.release(fact_id, status, self.config, content)
+        yield from save(facts)
+        yield from drop_sections_about(self.owner, facts.epoch, facts.over())
+        return fact
 
     @transaction
     def retire(self, *fact_ids: str) -> StoreEffects[str]:
@@ -324,28 +285,18 @@ class FactEffects:
         Raises:
             FactNotFound: If there is none of them.
         """
-        before = yield from read_fact_set(self.owner)
-        there, now = {fact.id: (key, fact) for key, fact in before.rows.items()}, self._now()
-        found = [there[each] for each in dict.fromkeys(fact_ids) if each in there]
+        facts = yield from read_fact_history(self.owner, now=self._now())
+        found = [facts.rows[each] for each in dict.fromkeys(fact_ids) if each in facts.rows]
         if not found:
             raise FactNotFound(", ".join(fact_ids))
-        edit = yield from count_edit(self.owner)
-        held = {key: fact for key, fact in found if fact.status in HELD}
-        if held:
-            yield from end_held(self.owner, before, held, now=now)
-        if going := tuple(fact for key, fact in found if key not in held):
-            rest = after = remove(before, *held)
-            for fact in going:
-                after = retire(after, fact.id, "ended", now=now)
-            history = yield from read_fact_history(self.owner)
-            yield from self._take_back(history, rest, after, UndoneFacts(removed=going), edit)
-        logger.info("retired %s", ", ".join(fact.id for _, fact in found[:5]))
-        return now
-
-    def _current(self, contents: Sequence[str] | None = None) -> StoreEffects[FactSet]:
-        """Read the facts. What has waited too long is not there, also before a sweep finds it."""
-        fact_set = yield from read_fact_set(self.owner, contents)
-        return remove(fact_set, *lapsed(fact_set, self._clock(), self.config.approval_days))
+        facts.edit = yield from count_edit(self.owner)
+        facts.let_go(fact for fact in found if fact.status in HELD)
+        going = tuple(fact for fact in found if fact.status not in HELD)
+        for fact in going:
+            facts.retire(fact.id, "ended")
+        yield from self._take_back(facts, UndoneFacts(removed=going))
+        logger.info("retired %s", ", ".join(fact.id for fact in found[:5]))
+        return facts.now
 
     def delete(self, fact_id: str) -> StoreEffects[None]:
         """Delete a fact for good, with what it corrected and was corrected by, their history and confirmations.
@@ -361,9 +312,14 @@ class FactEffects:
     @transaction
     def delete_chain(self, fact_id: str) -> StoreEffects[tuple[Chain, Sequence[str]]]:
         """Do what `delete` does, and return what it took: the chain, and sections of the profile that told of it."""
-        chain = yield from forget(self.owner, fact_id, now=self._now())
-        epoch = yield from read_epoch(self.owner)
-        sections = yield from drop_sections_about(self.owner, epoch, chain.contents)
+        facts = yield from read_fact_history(self.owner, now=self._now())
+        chain = facts.chain_with(fact_id)
+        facts.edit = yield from count_edit(self.owner)
+        if any(fact.status not in HELD for fact in chain.revisions):  # nothing else can be undone to
+            yield from note_erasure(self.owner, facts.every, facts.now)
+        facts.erase(chain)
+        yield from save(facts)
+        sections = yield from drop_sections_about(self.owner, facts.epoch, chain.contents)
         logger.info("deleted %s", fact_id)
         return chain, sections
 
@@ -379,40 +335,54 @@ class FactEffects:
         Returns:
             What that changed; `None` if nothing changed since facts were erased, or at that time.
         """
-        control, history = yield from side_by_side(read_control(self.owner), read_fact_history(self.owner))
-        since = control.erased_at.get(self.owner.agent_name, "")
-        edit = yield from count_edit(self.owner)
-        undone = undo(history.facts, history.past, now=self._now(), since=since, edit=edit, at=at)
-        if undone is None:
+        control, facts = yield from side_by_side(
+            read_control(self.owner), read_fact_history(self.owner, now=self._now())
+        )
+        facts.edit = yield from count_edit(self.owner)
+        done = facts.undo(since=control.erased_at.get(self.owner.agent_name, ""), at=at)
+        if done is None:
             return None
-        after, done = undone
-        yield from self._take_back(history, history.facts, after, done, edit)
+        yield from self._take_back(facts, done)
         logger.info("took back a change: restored %d, removed %d", len(done.restored), len(done.removed))
         return done
 
-    def _take_back(
-        self, history: FactHistory, before: FactSet, after: FactSet, done: UndoneFacts, edit: str
-    ) -> StoreEffects[None]:
+    def _take_back(self, facts: FactSet, done: UndoneFacts) -> StoreEffects[None]:
         """Write facts that a person takes back or restores."""
-        now = max((fact.updated_at for fact in after.archived), default="")
-        after = limit(after, self.config, before.rows)
-        epoch = before.epoch
+        facts.limit(self.config)
         # Without what it corrected: that may be true again.
         for fact in done.removed:
-            yield deletion_puts(self.owner, history.chain_of([fact]), at=now, edit=edit, epoch=epoch)
+            facts.bar(facts.chain_of([fact]))
         for fact in done.restored:
-            yield deletion_drops(self.owner, history.chain_of([fact]))
-        yield from save(self.owner, before, after)
+            facts.let_in(facts.chain_of([fact]))
+        yield from save(facts)
         # A section may tell of what the fact corrected, too; not if a fact of the chain is still in use.
-        told = (*history.past, *after.archived, *after.rows.values())
+        told = (*facts.past, *facts.archived, *facts.rows.values())
         silent = dormant(told, [fact.id for fact in done.removed])
-        said = [*(fact for fact in history.past if fact.id in silent), *done.removed]
-        yield from drop_sections_about(self.owner, epoch, [fact.content for fact in said])
+        said = [*(fact for fact in facts.past if fact.id in silent), *done.removed]
+        yield from drop_sections_about(self.owner, facts.epoch, [fact.content for fact in said])
+
+    @transaction
+    def sweep(self) -> StoreEffects[tuple[int, int]]:
+        """Move facts that hold no longer into history, and let go of what has waited for a yes as long as it may.
+
+        Returns:
+            How many of each. Said again, the ones are learned again, and the others wait again.
+        """
+        facts, now = (yield from read_fact_set(self.owner, now=self._now())), self._clock()
+        over = [fact for fact in facts.active() if is_over(fact, now)]
+        lapsed = [fact for fact in facts.rows.values() if has_lapsed(fact, now, self.config.approval_days)]
+        for fact in over:
+            facts.retire(fact.id, "ended")
+        if lapsed:
+            facts.edit = yield from count_edit(self.owner)
+            facts.let_go(lapsed)
+        yield from save(facts)
+        return len(over), len(lapsed)
 
     def confirmations(self, fact_id: str) -> StoreEffects[Confirmations]:
         """Tell how often a fact was said again, and when; `FactNotFound` for an unknown id."""
-        _, confirmations = yield from side_by_side(self.get(fact_id), read_confirmations(self.owner, fact_id))
-        return confirmations
+        _, said = yield from side_by_side(self.get(fact_id), read_confirmations(self.owner))
+        return said.get(fact_id, Confirmations())
 
     def snapshot(self) -> StoreEffects[MemorySnapshot]:
         """Return everything that may be injected or shown to the extractor: active facts and profile, as stored.
@@ -426,6 +396,13 @@ class FactEffects:
     def apply(self, extraction: Extraction, *, thread_id: str, epoch: str, now: str) -> StoreEffects[Outcome]:
         """Apply what was extracted; applying it twice is the same as once."""
         return change_facts(self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config)
+
+    def _current(self, contents: Sequence[str] | None = None) -> StoreEffects[FactSet]:
+        """Read the facts. What has waited too long is not there, also before a sweep finds it."""
+        facts = yield from read_fact_set(self.owner, contents, now=self._now())
+        now, days = self._clock(), self.config.approval_days
+        facts.pass_over([fact for fact in facts.rows.values() if has_lapsed(fact, now, days)])
+        return facts
 
     def _now(self) -> str:
         return timestamp(self._clock())

@@ -2,14 +2,16 @@
 
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from calendar import monthrange
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Annotated, Final, Literal, TypeVar, get_args
+from itertools import count
+from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, Strict
+from pydantic import AfterValidator, BeforeValidator, Field, Strict, TypeAdapter, ValidationError
 
-from memory.config import CATEGORIES, TOPICS, Category, Topic
+from memory.config import Category, Topic
 from memory.forms import plain, read_as
 from memory.screening.door import may_be_shown, screened
 from memory.text import digest, normalize, sanitize
@@ -18,16 +20,15 @@ Status = Literal["active", "quarantined", "waiting", "superseded", "ended", "evi
 Held = Literal["", "secret", "order", "number", "approval"]
 Source = Literal["conversation", "library", "page", "api", "cli"]
 
-Name = TypeVar("Name", bound=str)
-
 SOURCES: Final[tuple[Source, ...]] = get_args(Source)
+HISTORY: Final[frozenset[Status]] = frozenset({"superseded", "ended", "evicted"})
 # Nothing uses these until a person has looked at them: what reads as an order, may hold a secret, or waits for a yes.
 HELD: Final[frozenset[Status]] = frozenset({"quarantined", "waiting"})
 # What a person wrote with their own hands is spared by an eviction while anything else can go.
 BY_HAND: Final[frozenset[Source]] = frozenset({"page", "api", "cli"})
 MAX_CONTENT_CHARS: Final = 10_000
 
-_DAY: Final = timedelta(days=1)
+_DAY_SECONDS: Final = 86_400.0
 # Its own offset and that of the zone it is told in are a day each at most.
 _FARTHEST_ZONES: Final = timedelta(days=2)
 _PERIOD = re.compile(r"\d{4}(?:-\d\d){0,2}", re.ASCII)
@@ -87,36 +88,15 @@ def checked_content(value: object, max_chars: int = MAX_CONTENT_CHARS) -> str:
     return content
 
 
-def one_of(field: str, names: Sequence[Name], value: object) -> Name:
-    """Return the name that equals the value; `ValueError` naming the field if none does."""
-    for name in names:
-        if name == value:
-            return name
-    raise ValueError(f"{field} must be one of {', '.join(names)}, not {value!r}")
-
-
-def checked_category(value: object) -> Category:
-    """Return the category; `ValueError` naming the field if it is none of the six."""
-    return one_of("category", CATEGORIES, value)
-
-
-def checked_confidence(value: object) -> float:
-    """Return the confidence; `ValueError` naming the field unless it is a finite number from 0 to 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        # Python refuses to write whole numbers of more than 4,300 digits.
-        said = "a number that large" if isinstance(value, int) and abs(value) > 10**9 else repr(value)
-        raise ValueError(f"confidence must be a number from 0.0 to 1.0, not {said}")
-    return float(value)
-
-
-def checked_source(value: object) -> Source:
-    """Return the source; `ValueError` naming the field if it is unknown."""
-    return one_of("source", SOURCES, value)
-
-
-def checked_topic(value: object) -> Topic | Literal[""]:
-    """Return the sensitive topic; empty for anything else."""
-    return next((topic for topic in TOPICS if topic == value != "none"), "")
+def checked(**given: Any) -> dict[str, Any]:
+    """Return the values of a fact's fields as they are stored; `ValueError` naming a field and what it must be."""
+    try:
+        fact = _ADAPTER.validate_python({"content": "said", "category": "context", "confidence": 1.0, **given})
+    except ValidationError as error:
+        wrong = error.errors(include_context=False, include_input=False, include_url=False)[0]
+        name, why = str(wrong["loc"][0]), wrong["msg"].replace("Input should", "must")
+        raise ValueError(f"{name} {why.removeprefix(f'Value error, {name} ')}") from None
+    return {name: getattr(fact, name) for name in given}
 
 
 def period_end(text: str) -> date | None:
@@ -124,12 +104,10 @@ def period_end(text: str) -> date | None:
     try:
         if not _PERIOD.fullmatch(text):
             return None
-        year, *parts = map(int, text.split("-"))
-        first = date(year, *(*parts, 1, 1)[:2])
-        if len(parts) == 2:
-            return first
-        return date(year + first.month // 12, first.month % 12 + 1, 1) - _DAY if parts else date(year, 12, 31)
-    except (ValueError, OverflowError):
+        year, *rest = map(int, text.split("-"))
+        month = rest[0] if rest else 12
+        return date(year, month, rest[1] if len(rest) == 2 else monthrange(year, month)[1])
+    except ValueError:
         return None
 
 
@@ -197,7 +175,7 @@ class Fact:
     id: _Id = ""
     content: Annotated[str, BeforeValidator(checked_content)]
     category: Category
-    confidence: Annotated[float, Field(strict=True, ge=0, le=1)]
+    confidence: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
     created_at: Annotated[_Time, Field(alias="createdAt")] = ""
     updated_at: Annotated[_Time, Field(alias="updatedAt")] = ""
     source: Source = "library"
@@ -214,7 +192,7 @@ class Fact:
     reviewed: str = ""
     valid_from: Annotated[_Period, Field(alias="validFrom")] = ""
     valid_to: Annotated[_Period, Field(alias="validTo")] = ""
-    topic: Annotated[Topic | Literal[""], BeforeValidator(checked_topic)] = ""
+    topic: Topic | Literal[""] = ""
     replaces: _Id = ""
 
     @property
@@ -229,6 +207,24 @@ class Fact:
             return "number"  # nobody said it
         # What has nothing to suspect itself was said together with a secret.
         return "order" if verdict == "instruction_like" else "secret"
+
+
+_ADAPTER: Final = TypeAdapter(Fact)
+
+
+def has_lapsed(fact: Fact, now: float, days: int) -> bool:
+    """Say whether a fact has waited for a yes as long as it may. What is quarantined waits until a person answers.
+
+    Args:
+        fact: Any fact.
+        now: Seconds since 1970.
+        days: How long one may wait; 0: without an end.
+    """
+    # Not since it was said: an import brings what was said long ago.
+    since = moment(fact.updated_at)
+    if not days or fact.status != "waiting" or since is None:
+        return False
+    return now - since.timestamp() >= days * _DAY_SECONDS
 
 
 def is_over(fact: Fact, now: float) -> bool:
@@ -279,22 +275,14 @@ def is_fact_id(value: object) -> bool:
     return isinstance(value, str) and _IS_FACT_ID.fullmatch(value) is not None
 
 
-def fact_key(content: str, n: int = 0) -> str:
-    """Return the store key of the n-th fact that was created with this content, whatever its wording's surface."""
-    return digest("fact", normalize(content), str(n))
-
-
-def fact_id(salt: str, content: str, n: int = 0) -> str:
-    """Return the id that belongs to `fact_key(content, n)`, for the owner whose name is the salt.
-
-    Two writers that learn one fact at once derive the same key and id, and so write one item.
-    """
-    return f"fact_{uuid.uuid5(_IDS, digest(salt, normalize(content), str(n))).hex[:8]}"
+def fact_ids(salt: str, content: str) -> Iterator[str]:
+    """Yield the ids that a fact of this content may get, in the order they are tried; the salt names the owner."""
+    said = normalize(content)
+    return (f"fact_{uuid.uuid5(_IDS, digest(salt, said, str(n))).hex[:8]}" for n in count())
 
 
 SCHEMA: Final = 1
 _NEEDED: Final = ("content", "category", "confidence", "status", "source")
-_KEY_CHARS: Final = frozenset("0123456789abcdef")
 
 
 def to_item(fact: Fact) -> dict[str, object]:
@@ -335,8 +323,3 @@ def checked_expiry(value: object) -> str:
     raise ValueError(
         f"expires_at must be a day (2026-05-08), a month (2026-05) or a year (2026), or empty, not {value!r}"
     )
-
-
-def is_proper(key: str, value: Mapping[str, object]) -> bool:
-    """Say whether an item has the key, id and epoch that our own writes give it."""
-    return len(key) == 64 and set(key) <= _KEY_CHARS and is_fact_id(value.get("id")) and bool(value.get("epoch"))

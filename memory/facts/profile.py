@@ -55,38 +55,36 @@ class StoredSection:
         return self.text if revision == self.revision else self.past.get(revision)
 
     def changed(self, text: str) -> "StoredSection":
-        """Return the section with a new text and the old one among the past."""
-        kept = sorted({**self.past, self.revision: self.text}.items())[-KEPT_REVISIONS:]
-        return replace(self, text=text, revision=self.revision + 1, past=dict(kept))
+        """Return the section with a new text, on one line and within its bound, and the old one among the past."""
+        kept = sorted({**self.past, **({self.revision: self.text} if self.revision else {})}.items())
+        return replace(self, text=bounded(text), revision=self.revision + 1, past=dict(kept[-KEPT_REVISIONS:]))
 
     def put(self, owner: Owner, name: str, *, epoch: str, now: str) -> Op:
         """Return the write of the section."""
         return put(owner.namespace("profile"), name, {**plain(self), "section": name, "updatedAt": now, "epoch": epoch})
 
 
+_NOTHING: Final = StoredSection("", 0)
+
+
 def read_profile(owner: Owner, epoch: str) -> StoreEffects[dict[str, StoredSection]]:
-    """Read the sections that hold something, by name (`user.work`), in their order."""
-    return told((yield from read_sections(owner, epoch)))
-
-
-def read_sections(owner: Owner, epoch: str) -> StoreEffects[dict[str, StoredSection]]:
-    """Read the sections by name, also those that a person emptied."""
+    """Read the sections by name (`user.work`), in their order, also those that a person emptied."""
     return sections_of((yield from scan(owner.namespace("profile"))), epoch)
 
 
-def told(sections: Mapping[str, StoredSection]) -> dict[str, StoredSection]:
-    """Return the sections that hold something, in their order."""
-    return {name: section for name in SECTIONS if (section := sections.get(name)) and section.text.strip()}
-
-
 def sections_of(items: Iterable[Item], epoch: str) -> dict[str, StoredSection]:
-    """Return the sections of this epoch by name, of the items of the profile; what a hand garbled is none."""
+    """Return the sections of this epoch, of the items of the profile; what a hand garbled is none."""
     found = {}
     for item in items:
         with suppress(ValueError):
             if belongs(item.value, epoch):
                 found[item.key] = read_as(StoredSection, item.value, ("text",))
-    return found
+    return {name: found[name] for name in SECTIONS if name in found}
+
+
+def texts_of(profile: Mapping[str, StoredSection]) -> dict[str, str]:
+    """Return the newest text of each section that says something."""
+    return {name: section.text for name, section in profile.items() if section.text.strip()}
 
 
 def write_profile(owner: Owner, sections: Sequence[Section], *, epoch: str, now: str) -> StoreEffects[None]:
@@ -100,20 +98,18 @@ def write_profile(owner: Owner, sections: Sequence[Section], *, epoch: str, now:
         epoch: The user's current epoch.
         now: ISO 8601.
     """
-    stored = yield from read_sections(owner, epoch)
-    changes = {each.name: each for each in sections if each.name in SECTIONS}
-    writes: list[Op] = []
-    for name, section in changes.items():
-        old, text = stored.get(name), bounded(section.text)
-        if old is not None and is_overtaken(old, section):
-            logger.info("left %s as a person wrote it", name)
-        elif not text:
-            writes.append(delete(owner.namespace("profile"), name))
-        elif old is None or old.text != text:
-            new = old.changed(text) if old else StoredSection(text)
-            writes.append(new.put(owner, name, epoch=epoch, now=now))
-    if writes:
-        yield writes
+    stored = yield from read_profile(owner, epoch)
+    for section in sections:
+        old = stored.get(section.name, _NOTHING)
+        new = old.changed(section.text)
+        if section.name not in SECTIONS or new.text == old.text:
+            continue
+        if _is_overtaken(old, section):
+            logger.info("left %s as a person wrote it", section.name)
+        elif new.text:
+            yield [new.put(owner, section.name, epoch=epoch, now=now)]
+        else:
+            yield [delete(owner.namespace("profile"), section.name)]
 
 
 def approved_sections(
@@ -127,32 +123,30 @@ def approved_sections(
         in_use: What the active facts say.
     """
     known = [words(content) for content in in_use]
-
-    def told(section: Section) -> Section:
-        before = normalize(stored[section.name].text) if section.name in stored else ""
-
-        def may_tell(sentence: str) -> bool:
-            said = words(sentence)
-            return normalize(sentence) in before or any(said <= fact for fact in known)
-
-        return replace(section, text=" ".join(filter(may_tell, sentences(section.text))))
-
-    kept = [told(section) for section in sections]
-    # An empty text would delete the section.
-    return tuple(each for each, was in zip(kept, sections, strict=True) if each.text or not was.text)
+    kept = []
+    for section in sections:
+        before = normalize(stored.get(section.name, _NOTHING).text)
+        told = [
+            sentence
+            for sentence in sentences(section.text)
+            if normalize(sentence) in before or any(words(sentence) <= fact for fact in known)
+        ]
+        if told or not section.text:  # an empty text would delete the section
+            kept.append(replace(section, text=" ".join(told)))
+    return tuple(kept)
 
 
 @transaction
 def edit_section(owner: Owner, name: str, text: str, *, epoch: str, now: str) -> StoreEffects[None]:
     """Write a section as a person wants it; an empty text empties it, with its past."""
     edit = yield from count_edit(owner)
-    old = (yield from read_sections(owner, epoch)).get(name)
-    new = old.changed(bounded(text)) if old else StoredSection(bounded(text))
+    stored = yield from read_profile(owner, epoch)
+    new = stored.get(name, _NOTHING).changed(text)
     new = replace(new, past=new.past if new.text else {}, edited_at=now, edit=edit)
     yield [new.put(owner, name, epoch=epoch, now=now)]
 
 
-def is_overtaken(stored: StoredSection, section: Section) -> bool:
+def _is_overtaken(stored: StoredSection, section: Section) -> bool:
     """Say whether a person changed the section after what its new text was made from was said, or read."""
     if not stored.edited_at or not section.said_at:
         return False
@@ -163,11 +157,6 @@ def is_overtaken(stored: StoredSection, section: Section) -> bool:
 def base_of(text: str) -> str:
     """Return what tells whether a section still says what a model was shown."""
     return digest("section", text)[:16]
-
-
-def texts_of(profile: Mapping[str, StoredSection]) -> dict[str, str]:
-    """Return the newest text of each section."""
-    return {name: section.text for name, section in profile.items()}
 
 
 def drop_sections_about(
@@ -184,12 +173,14 @@ def drop_sections_about(
     Returns:
         The names of the deleted ones.
     """
-    gone = list(contents)
+    gone = [words(content) for content in contents]
 
     def is_about(name: str, text: str) -> bool:
-        return name not in kept and any(repeats(text, content) for content in gone)
+        said = words(text)
+        # So many of a fact's words may say the same.
+        return name not in kept and any(each and len(each & said) >= _REPEATS * len(each) for each in gone)
 
-    return (yield from drop_sections(owner, epoch, is_about))
+    return (yield from drop_sections(owner, epoch, is_about)) if gone else []
 
 
 def drop_sections(owner: Owner, epoch: str, is_gone: Callable[[str, str], bool]) -> StoreEffects[list[str]]:
@@ -198,17 +189,11 @@ def drop_sections(owner: Owner, epoch: str, is_gone: Callable[[str, str], bool])
     names = [
         name
         for name, section in sections.items()
-        if any(is_gone(name, text) for text in (section.text, *section.past.values()))
+        if section.text and any(is_gone(name, text) for text in (section.text, *section.past.values()))
     ]
     if names:
         yield [delete(owner.namespace("profile"), name) for name in names]
     return names
-
-
-def repeats(text: str, content: str) -> bool:
-    """Say whether a text holds so many of a fact's words that it may say the same."""
-    wanted = words(content)
-    return bool(wanted) and len(wanted & words(text)) >= _REPEATS * len(wanted)
 
 
 def bounded(text: str) -> str:

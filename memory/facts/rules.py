@@ -1,17 +1,22 @@
-"""The rules of facts as functions on values: create, update, retire, confirm, limit. Pure.
+"""The rules of facts on one value: create, edit, retire, confirm, limit, release, undo. Pure.
 
-A `FactSet` is what one owner's facts are at a moment. Every rule takes one and returns another; what has to be
-written is the difference of the two (`memory.facts.rows`).
+A `FactSet` is what one transaction reads of an owner's facts. The rules change it, and its `writes` are the difference
+between what was read and what became of it. A rule that raises leaves it useless: its transaction writes nothing then.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from itertools import accumulate, count
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from langgraph.store.base import Op
 
 from memory.config import MemoryConfig
+from memory.control import INITIAL_EPOCH
+from memory.effects import delete, put
+from memory.facts.chain import Chain, linked
 from memory.facts.changes import Reason
+from memory.facts.confirmations import Confirmation, Confirmations
+from memory.facts.deletions import DeletionRecord, message_keys, text_key
 from memory.facts.fact import (
     DuplicateFact,
     Fact,
@@ -19,16 +24,15 @@ from memory.facts.fact import (
     MemoryFull,
     Source,
     Status,
-    checked_category,
-    checked_confidence,
+    checked,
     checked_content,
     checked_expiry,
-    fact_id,
-    fact_key,
+    fact_ids,
     is_protected,
-    may_be_used,
-    strength,
+    review_digest,
+    to_item,
 )
+from memory.namespaces import Owner
 from memory.screening.door import admitted
 from memory.text import normalize
 
@@ -37,311 +41,434 @@ MAX_HELD: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmation:
-    """A fact was said again: which one, by what (a message id or any unique token), when, and by which messages."""
+class UndoneFacts:
+    """What taking back changed: facts that say again what they said, and those that are no longer used."""
 
-    fact_id: str
-    evidence: str
-    time: str
-    thread_id: str = ""
-    message_ids: tuple[str, ...] = ()
+    restored: tuple[Fact, ...] = ()
+    removed: tuple[Fact, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class FactSet:
-    """One owner's facts.
+    """One owner's facts in one transaction.
 
     Attributes:
-        salt: The owner's name, which ids are derived from.
-        epoch: The user's epoch, of which they are.
-        rows: Active, quarantined and waiting facts by store key.
-        retired: Ids in history, which no other fact may get.
-        archived: Revisions that left the rows since these were read; they go to history.
-        confirmations: What was said again since the rows were read.
-        said_again: How often each fact was said again before, by its id; where it was not read, 0 for all.
-        evicted: Facts in history that went at the limit, by their normalized content, as far as they were looked up.
-        homes: Where rows stand that a hand wrote without a proper key, id or epoch, by the keys that they get.
+        owner: Whose they are.
+        epoch: The user's epoch.
+        now: When the transaction is, ISO 8601.
+        edit: The number of the change by hand that it is (`memory.control`); empty if it is none.
+        rows: Active, quarantined and waiting facts, by their ids.
+        homes: The store keys of rows that a hand put elsewhere than under their ids.
+        said: What said facts again, by their ids, as far as it was read.
+        past: Revisions that are no longer true, oldest first, as far as they were read.
+        notes: Records of what was deleted or answered, by their keys, as far as they were read.
+        archived: Revisions that left the rows since; they go to history.
     """
 
-    salt: str
-    rows: Mapping[str, Fact] = field(default_factory=dict)
-    retired: frozenset[str] = frozenset()
-    archived: tuple[Fact, ...] = ()
-    confirmations: tuple[Confirmation, ...] = ()
-    said_again: Mapping[str, int] = field(default_factory=dict)
-    evicted: Mapping[str, Fact] = field(default_factory=dict)
-    homes: Mapping[str, str] = field(default_factory=dict)
-    epoch: str = ""
+    def __init__(
+        self, owner: Owner, rows: Mapping[str, Fact] | None = None, *, epoch: str = INITIAL_EPOCH, now: str = ""
+    ) -> None:
+        self.owner, self.epoch, self.now, self.edit = owner, epoch, now, ""
+        self.rows = dict(rows or {})
+        self.homes: dict[str, str] = {}
+        self.said: dict[str, Confirmations] = {}
+        self.past: Sequence[Fact] = ()
+        self.notes: Mapping[str, Mapping[str, Any]] = {}
+        self.archived: list[Fact] = []
+        self._before = dict(self.rows)
+        self._said_again: set[str] = set()
+        self._dropped: list[Fact] = []
+        self._records: dict[str, DeletionRecord | None] = {}
+        self._ids: dict[tuple[Status, str], str] | None = None
 
-    def active(self) -> dict[str, Fact]:
-        """Return the rows that count: those that may be injected."""
-        return {key: fact for key, fact in self.rows.items() if fact.status == "active"}
+    # What is there.
 
+    @property
+    def every(self) -> tuple[Fact, ...]:
+        """All revisions, those that are no longer true first."""
+        return (*self.past, *self.rows.values())
 
-def find(fact_set: FactSet, fact_id: str) -> tuple[str, Fact]:
-    """Return key and fact of an id; `FactNotFound` if no row has it."""
-    for key, fact in fact_set.rows.items():
-        if fact.id == fact_id:
-            return key, fact
-    raise FactNotFound(fact_id)
+    def active(self) -> list[Fact]:
+        """Return the facts that count: those that may be injected."""
+        return [fact for fact in self.rows.values() if fact.status == "active"]
 
+    def find(self, fact_id: str) -> Fact:
+        """Return the fact of an id; `FactNotFound` if none that is there has it."""
+        if fact_id not in self.rows:
+            raise FactNotFound(fact_id)
+        return self.rows[fact_id]
 
-def same_content(fact_set: FactSet, content: str, status: Status = "active") -> Fact | None:
-    """Return the fact of this status that says the same, whatever case, spacing, form or trailing punctuation."""
-    wanted = normalize(content)
-    for fact in fact_set.rows.values():
-        if fact.status == status and normalize(fact.content) == wanted:
-            return fact
-    return None
+    def saying(self, content: str, status: Status = "active") -> Fact | None:
+        """Return the fact of this status that says the same, whatever case, spacing, form or trailing punctuation."""
+        if self._ids is None:
+            self._ids = {(fact.status, normalize(fact.content)): fact.id for fact in self.rows.values()}
+        return self.rows.get(self._ids.get((status, normalize(content)), ""))
 
-
-def place(fact_set: FactSet, draft: Fact) -> tuple[FactSet, Fact]:
-    """Put a new fact into a row of its own, with an id that no fact has or had.
-
-    What went at the limit and is said again comes back: the same fact, as it is told now.
-    """
-    back = fact_set.evicted.get(normalize(draft.content)) if draft.status == "active" else None
-    taken = fact_set.retired | {fact.id for fact in fact_set.rows.values()}
-    key, new_id = next(
-        (key, new_id)
-        for key, new_id in candidates(fact_set.salt, draft.content)
-        if key not in fact_set.rows and new_id not in taken
-    )
-    fact = replace(draft, id=new_id)
-    if back is not None and all(back.id != each.id for each in fact_set.rows.values()):
-        fact = replace(
-            draft,
-            id=back.id,
-            created_at=back.created_at,
-            revision=back.revision,
-            thread_id=draft.thread_id or back.thread_id,
-            message_ids=draft.message_ids or back.message_ids,
+    def is_full(self, config: MemoryConfig) -> bool:
+        """Say whether the limit is reached and nothing that is there may go."""
+        active = self.active()
+        return len(active) >= config.max_facts and all(
+            is_protected(each, config.protected_categories) for each in active
         )
-    return replace(fact_set, rows={**fact_set.rows, key: fact}), fact
+
+    def sources_of(self, fact: Fact) -> list[tuple[str, tuple[str, ...]]]:
+        """Return the messages that a fact came from, and those that said it again, each with their thread."""
+        again = self.said.get(fact.id, Confirmations()).said
+        return [(fact.thread_id, fact.message_ids), *((each.thread_id, each.message_ids) for each in again)]
+
+    def evicted(self) -> list[Fact]:
+        """Return what went at the limit and nothing became of since.
+
+        An undo may have brought it back, and a person may have deleted it then: it stays in history, too.
+        """
+        last = {fact.id: fact for fact in self.past}
+        said = {normalize(fact.content) for fact in self.rows.values()}
+        gone = [fact for fact in last.values() if fact.status == "evicted" and fact.id not in self.rows]
+        return [fact for fact in gone if normalize(fact.content) not in said]
+
+    def over(self) -> list[str]:
+        """Return what facts said that are over since, and that none says any more."""
+        return [each.content for each in self.archived if each.status != "evicted" and not self.saying(each.content)]
+
+    def chain_of(self, revisions: Iterable[Fact]) -> Chain:
+        """Return these revisions, and what said them again, as what goes together."""
+        facts = list(revisions)
+        return Chain.of(facts, [source for fact in facts for source in self.sources_of(fact)])
+
+    def chain_with(self, fact_id: str) -> Chain:
+        """Return the chain of a fact, also of one that is only history; `FactNotFound` if none has or had the id."""
+        ids = linked(self.every, fact_id)
+        if not ids:
+            raise FactNotFound(fact_id)
+        return self.chain_of(fact for fact in self.every if fact.id in ids)
+
+    def first_said_in(self, thread_id: str) -> Chain:
+        """Return the facts that were first said in a thread, as what its echoes elsewhere are found by."""
+        said = [fact for fact in self.every if fact.thread_id == thread_id]
+        return Chain.of(said, [(thread_id, fact.message_ids) for fact in said], only_echoes=True)
+
+    # What a fact becomes.
+
+    def pass_over(self, facts: Iterable[Fact]) -> None:
+        """Do as if these facts were not there; they stay as they are."""
+        for fact in list(facts):
+            self._before.pop(fact.id)
+            self.drop(fact.id)
+
+    def put(self, fact: Fact) -> Fact:
+        """Let a fact be there as this, and return it."""
+        self.drop(fact.id)
+        self.rows[fact.id] = fact
+        if self._ids is not None:
+            self._ids[fact.status, normalize(fact.content)] = fact.id
+        return fact
+
+    def drop(self, fact_id: str) -> None:
+        """Let a fact not be there any more, without a trace in history."""
+        fact = self.rows.pop(fact_id, None)
+        if fact and self._ids is not None:
+            self._ids.pop((fact.status, normalize(fact.content)), None)
+
+    def place(self, draft: Fact) -> Fact:
+        """Put a new fact beside the others, with an id that no fact has or had, and return it.
+
+        What went at the limit and is said again comes back: the same fact, as it is told now.
+        """
+        said = normalize(draft.content)
+        gone = [fact for fact in self.past if fact.status == "evicted" and normalize(fact.content) == said]
+        back = next((fact for fact in gone if fact.id not in self.rows and draft.status == "active"), None)
+        if back is not None:
+            self._dropped.append(back)
+            return self.put(
+                replace(
+                    draft,
+                    id=back.id,
+                    created_at=back.created_at,
+                    revision=back.revision,
+                    thread_id=draft.thread_id or back.thread_id,
+                    message_ids=draft.message_ids or back.message_ids,
+                )
+            )
+        taken = {fact.id for fact in (*self.every, *self.archived)}
+        free = (each for each in fact_ids(self.owner.due_key, draft.content) if each not in taken)
+        return self.put(replace(draft, id=next(free)))
+
+    def add(self, draft: Fact, config: MemoryConfig) -> Fact | Reason:
+        """Put a new fact beside the others, and return it, or why it becomes none: it is known, or has no room."""
+        if self.saying(draft.content, draft.status):
+            return "duplicate"
+        held = sum(fact.status == "quarantined" for fact in self.rows.values()) if draft.status == "quarantined" else 0
+        if held >= MAX_HELD or (draft.status == "active" and self.is_full(config)):
+            return "full"
+        return self.place(draft)
+
+    def create(self, draft: Fact, config: MemoryConfig, evidence: str) -> Fact:
+        """Add a fact that a person or a program writes, and return it, or confirm the one that already says this.
+
+        Args:
+            draft: The new fact.
+            config: The limit, and which categories are protected.
+            evidence: By what a repeat is recognized as a confirmation of its own.
+
+        Raises:
+            MemoryFull: If the limit is reached and all that is there is protected.
+        """
+        waiting = self.saying(draft.content, "waiting")
+        if waiting is not None and draft.status == "active":  # nobody has to say yes to it any more
+            self.drop(waiting.id)
+        if known := self.saying(draft.content, draft.status):
+            self.confirm(known.id, Confirmation(evidence, draft.created_at))
+            return known
+        if draft.status == "active" and self.is_full(config):
+            raise MemoryFull(config.max_facts)
+        fact = self.place(draft)
+        self.limit(config)
+        return fact
+
+    def update(
+        self, fact_id: str, *, source: Source | None = None, expires_at: str | None = None, **given: Any
+    ) -> Fact:
+        """Change the given fields of a fact; id and creation time stay, the revision before goes to the archive.
+
+        A fact whose new content reads as an order waits for review.
+
+        Args:
+            fact_id: Which fact.
+            source: Who writes it, if what it says changes; `None` leaves it as it was.
+            expires_at: Until when it holds, as a day, month or year of ISO 8601; empty takes an end back.
+            given: `content`, `category`, `confidence` or `pinned`; `None` leaves one as it was.
+
+        Raises:
+            FactNotFound: If no row has the id.
+            ValueError: If a value is invalid, or the new content holds a secret.
+            DuplicateFact: If another fact already says the new content.
+        """
+        old = self.find(fact_id)
+        new = replace(old, **checked(**{name: each for name, each in given.items() if each is not None}))
+        if expires_at is not None:
+            new = replace(new, valid_to=checked_expiry(expires_at))
+        if new == old:
+            return old
+        if new.content != old.content:  # what the old words said of its time need not hold for the new ones
+            is_suspect = admitted(new.content, "content") is not None
+            status = "quarantined" if is_suspect else old.status
+            new = replace(new, valid_from="", valid_to=expires_at or "", status=status)
+        twin = self.saying(new.content, new.status)
+        if twin is not None and twin.id != old.id:
+            raise DuplicateFact(twin.id)
+        # Who pins what a conversation said does not become its author.
+        is_rewritten = replace(new, pinned=old.pinned) != old
+        new = replace(new, source=source if source and is_rewritten else old.source)
+        self.archived.append(replace(old, status="superseded", replaced_by=old.id))
+        # What was said before an edit does not bring back what the fact said then.
+        self._reword(old, new, messages=False)
+        return self.put(self._by_hand(new))
+
+    def release(self, fact_id: str, status: Status, config: MemoryConfig, content: str | None = None) -> Fact:
+        """Make a fact of this status an active one, after a person looked at it; at a full memory the weakest goes.
+
+        Args:
+            fact_id: Which fact.
+            status: What it has to be.
+            config: The limit, and which categories are protected.
+            content: What it is to say instead, in the person's words.
+
+        Raises:
+            FactNotFound: If no fact of this status has the id.
+            MemoryFull: If all that is there is protected: it goes on waiting.
+            ValueError: If the content says nothing, is too long, or holds a secret.
+        """
+        old = fact = self.find(fact_id)
+        if fact.status != status:
+            raise FactNotFound(fact_id)
+        said = fact.content if content is None else checked_content(content)
+        admitted(said, "content")
+        if said != fact.content:
+            fact = replace(fact, valid_from="", valid_to="")  # what the old words said of its time
+        was_full, known = self.is_full(config), self.saying(said)
+        self.drop(fact.id)
+        # Stored texts are screened again whenever a prompt shows them: this tells that a person has read the text.
+        freed = replace(fact, content=said, status="active", reviewed=review_digest(said))
+        free = known or self.put(self._by_hand(freed))
+        # In the words of the message it must not be used either.
+        self._reword(old, free, messages=True)
+        wrong = self.rows.get(fact.replaces)
+        if wrong is not None and wrong.status == "active" and wrong.id != free.id:
+            is_pinned = free.pinned or (known is None and wrong.pinned)
+            free = self.put(replace(free, pinned=is_pinned, replaces=wrong.id))
+            self.retire(wrong.id, "superseded", replaced_by=free.id)
+        elif known is None and was_full:
+            raise MemoryFull(config.max_facts)
+        self.limit(config, fresh={free.id})
+        return free
+
+    def retire(self, fact_id: str, status: Status, *, replaced_by: str = "", ended_by: str = "") -> None:
+        """Move a fact into the archive: `superseded` by another one, or `ended` because it is no longer true."""
+        fact = self.find(fact_id)
+        self.drop(fact_id)
+        gone = replace(fact, status=status, updated_at=self.now, replaced_by=replaced_by, ended_by=ended_by)
+        self.archived.append(gone)
+
+    def confirm(self, fact_id: str, confirmation: Confirmation) -> None:
+        """Note that a fact was said again; the fact itself stays as it is."""
+        self.said[fact_id] = self.said.get(fact_id, Confirmations()).confirmed(confirmation)
+        self._said_again.add(fact_id)
+
+    def limit(self, config: MemoryConfig, fresh: Collection[str] = ()) -> list[Fact]:
+        """Leave at most `max_facts` active ones, and of those that wait for a person the newest; return what goes.
+
+        The order in which they stay is total: protected, then new in this transaction, then confidence, then how often
+        it was said again, then the younger, then the id. What goes is kept in history, as `evicted`, since the time of
+        the newest of the new ones. What is new and finds no room was never learned, and is not.
+
+        Args:
+            config: The limit, and which categories are protected.
+            fresh: Ids of facts that were there, and count as new.
+        """
+        older = self._before.keys() - set(fresh)
+
+        def standing(fact: Fact) -> tuple[bool, bool, float, int, str, str]:
+            is_safe = is_protected(fact, config.protected_categories)
+            again = self.said[fact.id].count if fact.id in self.said else 0
+            return (is_safe, fact.id not in older, fact.confidence, again, fact.created_at, fact.id)
+
+        active = self.active()
+        surplus = sorted(active, key=standing, reverse=True)[config.max_facts :]
+        now = max((fact.updated_at for fact in active if fact.id not in older), default="")
+        went = [fact for fact in surplus if fact.id in older]
+        self.archived += [replace(fact, status="evicted", updated_at=now or fact.updated_at) for fact in went]
+        # What is quarantined stays until a person answers: nobody but a flood would make it go.
+        waits = [fact for fact in self.rows.values() if fact.status == "waiting"]
+        waits.sort(key=lambda fact: (fact.updated_at, fact.created_at, fact.id), reverse=True)
+        surplus += waits[config.max_waiting :]
+        for fact in surplus:
+            self.drop(fact.id)
+        return surplus
+
+    # What a person takes back.
+
+    def undo(self, *, since: str = "", at: str = "") -> UndoneFacts | None:
+        """Take back the last change of the facts, whoever made it; `None` if nothing changed.
+
+        There is no log of changes: rows and history tell when each fact came, changed or went. All that happened at the
+        newest of these times is one change, since an update stamps everything it does with one time. Taking it back is
+        a change of its own, by hand, so taking back again does it again.
+
+        Args:
+            since: Up to when (ISO 8601) no change counts, as facts were erased then; empty if that never happened.
+            at: When the change was made that is taken back (ISO 8601), whatever came after it; by default the last one.
+                A fact that has changed again since stays as it is.
+        """
+        earlier = {(fact.id, fact.revision): fact for fact in self.past}
+        # Without the revision before, nobody can tell what one changed: history is bounded, and a hand may edit it.
+        changed = [fact for fact in self.active() if fact.revision == 1 or (fact.id, fact.revision - 1) in earlier]
+        last = {fact.id: fact for fact in sorted(self.past, key=lambda fact: fact.revision)}
+        gone = [fact for fact in last.values() if fact.id not in self.rows and fact.replaced_by != fact.id]
+        times = {fact.updated_at for fact in (*changed, *gone)}
+        chosen = at or max(times, default="")
+        if chosen not in times or chosen <= since:
+            return None
+        restored: list[Fact] = []
+        removed: list[Fact] = []
+        for fact in changed:
+            before = earlier.get((fact.id, fact.revision - 1))
+            if fact.updated_at != chosen:
+                continue
+            if before is not None and before.replaced_by == fact.id:
+                # Replaced by itself marks an edit, so that undoing once more brings this text back.
+                self.archived.append(replace(fact, status="superseded", replaced_by=fact.id))
+                restored.append(self._brought_back(replace(before, revision=fact.revision)))
+            else:
+                # A new fact ends; one that was brought back is again what it was before that: ended, or superseded.
+                self.retire(
+                    fact.id, before.status if before else "ended", replaced_by=before.replaced_by if before else ""
+                )
+                removed.append(fact)
+        restored += self.bring_back(fact for fact in gone if fact.updated_at == chosen)
+        return UndoneFacts(tuple(restored), tuple(removed))
+
+    def bring_back(self, gone: Iterable[Fact]) -> list[Fact]:
+        """Put facts back that went (their last revisions), unless others say the same by now; return those."""
+        return [self._brought_back(fact) for fact in gone if self.saying(fact.content) is None]
+
+    def _brought_back(self, fact: Fact) -> Fact:
+        return self.put(self._by_hand(replace(fact, status="active", replaced_by="", ended_by="")))
+
+    def _by_hand(self, fact: Fact) -> Fact:
+        """Return a fact as its next revision, which a person makes now."""
+        return replace(fact, updated_at=self.now, edited_at=self.now, edit=self.edit, revision=fact.revision + 1)
+
+    def bar(self, chain: Chain, *, messages: bool = True) -> None:
+        """Let nothing be learned again of what facts say and was said before now, nor of messages that they came from.
+
+        Args:
+            chain: The facts.
+            messages: Whether nothing is learned and told of their messages; otherwise only the texts do not come back.
+        """
+        keys = {text_key(fact.content): fact.id for fact in chain.revisions}
+        if messages:
+            keys |= dict.fromkeys(message_keys(chain.sources), chain.ids[-1])
+        self._records |= {key: DeletionRecord(each, self.now, self.edit, self.epoch) for key, each in keys.items()}
+
+    def let_in(self, chain: Chain, *, messages: bool = True) -> None:
+        """Take back what `bar` does: the facts are there again because a person wants them."""
+        self._records |= dict.fromkeys(map(text_key, chain.contents))
+        if messages:
+            self._records |= dict.fromkeys(message_keys(chain.sources))
+
+    def let_go(self, facts: Iterable[Fact], but: Collection[str] = ()) -> None:
+        """Delete facts that wait for a person: nothing said before tells of them, or proposes them again.
+
+        From history an undo would make them active, though nobody said yes.
+
+        Args:
+            facts: Which ones.
+            but: Ids of messages that facts which stay came from.
+        """
+        for fact in facts:
+            self.drop(fact.id)
+            self.bar(Chain.of([fact], [(fact.thread_id, tuple(each for each in fact.message_ids if each not in but))]))
+
+    def _reword(self, old: Fact, new: Fact, *, messages: bool) -> None:
+        """Let nothing bring back the words that a person has put others in the place of."""
+        if normalize(old.content) != normalize(new.content):
+            self.bar(Chain.of([old], [(old.thread_id, old.message_ids)]), messages=messages)
+        self.let_in(Chain.of([new], []), messages=False)
+
+    def erase(self, chain: Chain) -> None:
+        """Delete facts with all their revisions and confirmations for good; nothing of it is learned again."""
+        self.bar(chain)
+        self._dropped += chain.revisions
+        for fact_id in chain.ids:
+            self.drop(fact_id)
+
+    def writes(self) -> list[Op]:
+        """Return what makes the stored facts these: rows put and deleted, revisions archived, repeats noted."""
+        facts, history, again = (self.owner.namespace(kind) for kind in ("facts", "history", "confirmations"))
+        gone = {*self._before, *(fact.id for fact in self._dropped)} - self.rows.keys()
+        silent = gone - {fact.id for fact in self.archived}
+        records = self._records.items()
+        return [
+            *(
+                put(facts, self.key_of(each), to_item(fact))
+                for each, fact in self.rows.items()
+                if self._before.get(each) != fact
+            ),
+            *(delete(facts, self.key_of(each)) for each in sorted(gone & self._before.keys())),
+            *(delete(history, history_key(fact)) for fact in self._dropped),
+            *(put(history, history_key(fact), to_item(fact)) for fact in self.archived),
+            *(record.put(self.owner, key) if record else delete(history, key) for key, record in records),
+            *(delete(again, each) for each in sorted(silent)),
+            *(
+                put(again, each, self.said[each].to_json(each, self.epoch))
+                for each in sorted(self._said_again & self.rows.keys())
+            ),
+        ]
+
+    def key_of(self, fact_id: str) -> str:
+        """Return the store key of a fact."""
+        return self.homes.get(fact_id, fact_id)
 
 
-def candidates(salt: str, content: str) -> Iterator[tuple[str, str]]:
-    """Yield the keys and ids a fact of this content may get, in the order they are tried."""
-    return ((fact_key(content, n), fact_id(salt, content, n)) for n in count())
-
-
-def create(fact_set: FactSet, draft: Fact, config: MemoryConfig, evidence: str) -> tuple[FactSet, Fact]:
-    """Add a fact, or confirm the one that already says this.
-
-    Args:
-        fact_set: What is there.
-        draft: The new fact; its id is given here.
-        config: The limit, and which categories are protected.
-        evidence: By what a repeat is recognized as a confirmation of its own.
-
-    Returns:
-        The facts, within their limit, and the new one (or the unchanged one that was there).
-
-    Raises:
-        MemoryFull: If the limit is reached and all that is there is protected.
-    """
-    if draft.status == "active":  # a person says it themselves: nobody has to say yes to it any more
-        twin = same_content(fact_set, draft.content, "waiting")
-        fact_set = remove(fact_set, *(key for key, fact in fact_set.rows.items() if fact is twin))
-    known = same_content(fact_set, draft.content, draft.status)
-    if known is not None:
-        return confirm(fact_set, Confirmation(known.id, evidence, draft.created_at)), known
-    if is_full(fact_set, config):
-        raise MemoryFull(config.max_facts)
-    grown, fact = place(fact_set, draft)
-    return limit(grown, config, fact_set.rows), fact
-
-
-def insert(
-    fact_set: FactSet, drafts: Iterable[Fact], config: MemoryConfig, fresh: frozenset[str] = frozenset()
-) -> tuple[FactSet, list[Fact | Reason]]:
-    """Put new facts beside those that are there, within the limit; what is known already stays as it is.
-
-    Args:
-        fact_set: What is there.
-        drafts: What comes.
-        config: The limit, and which categories are protected.
-        fresh: Keys of facts that came earlier in the same import, which count as new too.
-
-    Returns:
-        The facts then; and for each draft the fact that it became, or why it became none.
-    """
-    before = frozenset(fact_set.rows) - fresh
-    # Looking through all facts for each draft would take the square of an import's length.
-    said = {(fact.status, normalize(fact.content)) for fact in fact_set.rows.values()}
-    done: list[Fact | Reason] = []
-    waits = sum(fact.status == "quarantined" for fact in fact_set.rows.values())
-    for draft in drafts:
-        content = (draft.status, normalize(draft.content))
-        if content in said:
-            done.append("duplicate")
-        elif (draft.status == "active" and is_full(fact_set, config)) or (
-            draft.status == "quarantined" and waits >= MAX_HELD
-        ):
-            done.append("full")
-        else:
-            waits += draft.status == "quarantined"
-            fact_set, fact = place(fact_set, draft)
-            done.append(fact)
-            said.add(content)
-    return limit(fact_set, config, before), done
-
-
-def is_full(fact_set: FactSet, config: MemoryConfig) -> bool:
-    """Say whether the limit is reached and nothing that is there may go."""
-    active = fact_set.active().values()
-    return len(active) >= config.max_facts and all(is_protected(fact, config.protected_categories) for fact in active)
-
-
-def update(
-    fact_set: FactSet,
-    wanted: str,
-    *,
-    now: str,
-    content: str | None = None,
-    category: str | None = None,
-    confidence: float | None = None,
-    pinned: bool | None = None,
-    source: Source | None = None,
-    edit: str = "",
-    expires_at: str | None = None,
-) -> tuple[FactSet, Fact]:
-    """Change the given fields of a fact; key, id and creation time stay, the revision before goes to the archive.
-
-    A fact whose new content reads as an order waits for review.
-
-    Args:
-        fact_set: What is there.
-        wanted: Which fact.
-        now: ISO 8601.
-        content: What it is to say.
-        category: Its category.
-        confidence: From 0.0 to 1.0.
-        pinned: Whether to spare it.
-        source: Who writes it, if what it says changes; `None` leaves it as it was.
-        edit: The number of this change by hand (`memory.control`).
-        expires_at: Until when it holds, as a day, month or year of ISO 8601; empty takes an end back.
-
-    Raises:
-        FactNotFound: If no row has the id.
-        ValueError: If a value is invalid, or the new content holds a secret.
-        DuplicateFact: If another fact already says the new content.
-    """
-    key, old = find(fact_set, wanted)
-    new = replace(
-        old,
-        content=old.content if content is None else checked_content(content),
-        category=old.category if category is None else checked_category(category),
-        confidence=old.confidence if confidence is None else checked_confidence(confidence),
-        pinned=old.pinned if pinned is None else bool(pinned),
-        valid_to=old.valid_to if expires_at is None else checked_expiry(expires_at),
-    )
-    if new == old:
-        return fact_set, old
-    if new.content != old.content:  # what the old words said of its time need not hold for the new ones
-        new = replace(new, valid_from="", valid_to="" if expires_at is None else new.valid_to)
-    if new.content != old.content and admitted(new.content, "content") is not None:
-        new = replace(new, status="quarantined")
-    twin = same_content(fact_set, new.content, new.status)
-    if twin is not None and twin.id != old.id:
-        raise DuplicateFact(twin.id)
-    # Who pins what a conversation said does not become its author.
-    is_rewritten = replace(new, pinned=old.pinned) != old
-    source = source if source and is_rewritten else old.source
-    new = replace(new, source=source, updated_at=now, edited_at=now, edit=edit, revision=old.revision + 1)
-    archived = replace(old, status="superseded", replaced_by=old.id)
-    return replace(fact_set, rows={**fact_set.rows, key: new}, archived=(*fact_set.archived, archived)), new
-
-
-def remove(fact_set: FactSet, *keys: str) -> FactSet:
-    """Return the facts without these rows."""
-    return replace(fact_set, rows={key: fact for key, fact in fact_set.rows.items() if key not in keys})
-
-
-def retire(
-    fact_set: FactSet, wanted: str, status: Status, *, now: str, replaced_by: str = "", ended_by: str = ""
-) -> FactSet:
-    """Move a fact into the archive: `superseded` by another one, or `ended` because it is no longer true."""
-    key, fact = find(fact_set, wanted)
-    # Its id stays taken: another fact with it would seem to have this one's history.
-    archived = replace(fact, status=status, updated_at=now, replaced_by=replaced_by, ended_by=ended_by)
-    return replace(remove(fact_set, key), archived=(*fact_set.archived, archived), retired=fact_set.retired | {fact.id})
-
-
-def confirm(fact_set: FactSet, confirmation: Confirmation) -> FactSet:
-    """Note that a fact was said again; the fact itself stays as it is."""
-    return replace(fact_set, confirmations=(*fact_set.confirmations, confirmation))
-
-
-def limit(fact_set: FactSet, config: MemoryConfig, older: Collection[str]) -> FactSet:
-    """Return the facts, at most `max_facts` active ones, and of those that wait for a person the newest.
-
-    The order in which they stay is total: protected, then new in this update, then confidence, then how often it was
-    said again, then the younger, then the key. What goes is kept in history, as `evicted`, since the time of the newest
-    of the new ones. What is new and finds no room was never learned, and is not.
-
-    Args:
-        fact_set: What is there.
-        config: The limit, and which categories are protected.
-        older: Keys of the rows that are not new.
-    """
-    active = fact_set.active()
-    again = Counter(fact_set.said_again) + Counter(each.fact_id for each in fact_set.confirmations)
-
-    def standing(key: str) -> tuple[bool, bool, float, int, str, str]:
-        fact = active[key]
-        is_safe = is_protected(fact, config.protected_categories)
-        return (is_safe, key not in older, fact.confidence, again[fact.id], fact.created_at, key)
-
-    surplus = sorted(active, key=standing, reverse=True)[config.max_facts :]
-    now = max((fact.updated_at for key, fact in active.items() if key not in older), default="")
-    went = [active[key] for key in surplus if key in older]
-    evicted = tuple(replace(fact, status="evicted", updated_at=now or fact.updated_at) for fact in went)
-    # What is quarantined stays until a person answers: nobody but a flood would make it go.
-    waits = [(fact.updated_at, fact.created_at, key) for key, fact in fact_set.rows.items() if fact.status == "waiting"]
-    surplus += [key for *_, key in sorted(waits, reverse=True)[config.max_waiting :]]
-    return replace(remove(fact_set, *surplus), archived=(*fact_set.archived, *evicted)) if surplus else fact_set
-
-
-JUDGED_CHARS: Final = 200_000
-
-
-def adopt(fact_set: FactSet, by_hand: Collection[str]) -> FactSet:
-    """Return the facts with a key and an id of its own for every row that a hand wrote (keys), or copied."""
-    rows: dict[str, Fact] = {}
-    homes: dict[str, str] = {}
-    taken: set[str] = set()
-    # Rows of our own writes first: where a hand copied one, the copy gets another id.
-    for home in sorted(fact_set.rows, key=lambda key: (key in by_hand, key)):
-        key, fact = home, fact_set.rows[home]
-        if home in by_hand or fact.id in taken:
-            free = (each for each in candidates(fact_set.salt, fact.content) if each[0] == home or each[0] not in rows)
-            key, new_id = next(each for each in free if each[1] not in taken)
-            fact = replace(fact, id=new_id if fact.id in {"", *taken} else fact.id)
-            homes[key] = home
-        rows[key] = fact
-        taken.add(fact.id)
-    return replace(fact_set, rows=rows, homes=homes)
-
-
-def unite(fact_set: FactSet) -> FactSet:
-    """Return the facts with one row for each content, the protected or else the first: a hand may have written two."""
-    rows = fact_set.rows
-    kept: dict[tuple[Status, str], str] = {}
-    for key in sorted(rows, key=lambda key: (not is_protected(rows[key]), rows[key].created_at, key)):
-        kept.setdefault((rows[key].status, normalize(rows[key].content)), key)
-    return remove(fact_set, *(rows.keys() - kept.values()))
-
-
-def suspects(rows: Mapping[str, Fact]) -> dict[str, Fact]:
-    """Return the active rows that no prompt may show as they are, quarantined: a person sees them, and decides.
-
-    A hand wrote them. Far more than any prompt shows is judged, and no more: the longest facts
-    would hold the event loop for seconds.
-    """
-    active = sorted(
-        (key for key in rows if rows[key].status == "active"), key=lambda key: strength(rows[key]), reverse=True
-    )
-    read = accumulate(len(rows[key].content) for key in active)
-    within = [key for key, chars in zip(active, read, strict=True) if chars <= JUDGED_CHARS]
-    return {key: replace(rows[key], status="quarantined") for key in within if not may_be_used(rows[key])}
+def history_key(fact: Fact) -> str:
+    """Return the key under which history keeps a revision of a fact."""
+    return f"{fact.id}.{fact.revision}"

@@ -8,9 +8,8 @@ from typing import Self
 
 from memory.effects import StoreEffects, scan, side_by_side
 from memory.facts.fact import Fact, is_over, may_be_used, strongest_first
-from memory.facts.profile import StoredSection, sections_of, told
-from memory.facts.rows import read_fact_set
-from memory.facts.rules import JUDGED_CHARS
+from memory.facts.profile import StoredSection, sections_of, texts_of
+from memory.facts.rows import JUDGED_CHARS, read_fact_set
 from memory.namespaces import Owner
 from memory.screening.door import may_be_shown
 
@@ -47,15 +46,15 @@ def read_snapshot(owner: Owner) -> StoreEffects[MemorySnapshot]:
 
     Texts that must not stand in a prompt are left out: somebody edited the store by hand.
     """
-    fact_set, items = yield from side_by_side(read_fact_set(owner), scan(owner.namespace("profile")))
-    active, sections = strongest_first(list(fact_set.active().values())), told(sections_of(items, fact_set.epoch))
+    facts, items = yield from side_by_side(read_fact_set(owner), scan(owner.namespace("profile")))
+    active, sections = strongest_first(facts.active()), sections_of(items, facts.epoch)
     read = accumulate(len(fact.content) for fact in active)
-    facts = tuple(fact for fact, chars in zip(active, read, strict=True) if chars <= JUDGED_CHARS and may_be_used(fact))
+    shown = tuple(fact for fact, chars in zip(active, read, strict=True) if chars <= JUDGED_CHARS and may_be_used(fact))
     profile = {
         name: replace(section, past={at: text for at, text in section.past.items() if may_be_shown(text)})
         for name, section in sections.items()
-        if may_be_shown(section.text)
+        if section.text.strip() and may_be_shown(section.text)
     }
-    if kept_out := len(active) - len(facts) + len(sections) - len(profile):
+    if kept_out := len(active) - len(shown) + len(texts_of(sections)) - len(profile):
         logger.warning("kept %d stored texts out of the prompt: secrets, orders, or more than is shown", kept_out)
-    return MemorySnapshot(fact_set.epoch, facts, profile)
+    return MemorySnapshot(facts.epoch, shown, profile)

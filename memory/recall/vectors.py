@@ -195,7 +195,7 @@ def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
     epoch = facts.epoch
     journal = yield from read_past(owner, epoch)
     texts: dict[tuple[str, str], Sequence[str]] = {
-        ("facts", key): (fact.content,) for key, fact in facts.active().items()
+        ("facts", facts.key_of(fact.id)): (fact.content,) for fact in facts.active()
     }
     texts |= {("journal", entry.key): _of_entry(entry) for entry in journal}
     there = {item.key: _kept_in(item, epoch, embedder).keys() for item in stored}

@@ -20,10 +20,9 @@ from memory.config import MemoryConfig
 from memory.control import Control, belongs, read_control
 from memory.door import transaction
 from memory.effects import StoreEffects, put, read
-from memory.facts.answers import Exchange, read_untold
 from memory.facts.changes import Section
-from memory.facts.deletions import read_gone
 from memory.facts.profile import Profile, read_profile, texts_of, write_profile
+from memory.facts.untold import Exchange, read_untold
 from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry, LineSource, day_of, days_before
 from memory.journal.journal import prune, read_journal
@@ -220,9 +219,9 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     planned, reached = plan_rollup(today, progress, journal)
     told = [entry for entry in journal if progress.earlier < entry.written <= progress.recent]
     # It went with a fact that it told of, or may tell of one that was deleted since, in other words.
-    if planned and ("history.recent" not in texts or (yield from _gone_of(owner, epoch, told))):
+    if planned and ("history.recent" not in texts or (yield from _gone_of(owner, told))):
         planned, reached = plan_rollup(today, progress.without({"recent"}), journal)
-    folds = yield from _without_forgotten(owner, epoch, planned)
+    folds = yield from _without_forgotten(owner, planned)
     until = (yield from terms.purse.look(owner)) if folds else None
     if until is not None:
         logger.info("the roll-up of %s waits for tomorrow: the budget of the day is used up", owner.due_key)
@@ -308,14 +307,14 @@ def sections_telling(owner: Owner, epoch: str, entries: Iterable[JournalEntry]) 
     return frozenset(f"history.{section}" for day in days if (section := progress.section_of(day)))
 
 
-def _without_forgotten(owner: Owner, epoch: str, folds: Iterable[Fold]) -> StoreEffects[list[Fold]]:
+def _without_forgotten(owner: Owner, folds: Iterable[Fold]) -> StoreEffects[list[Fold]]:
     """Leave out messages that deleted facts came from, or that wait for a yes: the journal itself still has them."""
     planned = list(folds)
     if not planned:
         return []
     entries = {entry.key: entry for one in planned for entry in one.entries}
     asked = [Exchange(entry.thread_id, entry.messages, entry.screened().held) for entry in entries.values()]
-    gone, waiting = yield from read_untold(owner, epoch, asked)
+    gone, waiting = yield from read_untold(owner, asked)
     waits = {key: each.ids for key, each in zip(entries, waiting, strict=True)}
     kept = [
         [entry.without({*gone.get(entry.thread_id, ()), *waits[entry.key]}) for entry in one.entries] for one in planned
@@ -323,8 +322,9 @@ def _without_forgotten(owner: Owner, epoch: str, folds: Iterable[Fold]) -> Store
     return [replace(one, entries=tuple(filter(None, left))) for one, left in zip(planned, kept, strict=True)]
 
 
-def _gone_of(owner: Owner, epoch: str, entries: Iterable[JournalEntry]) -> StoreEffects[Mapping[str, Collection[str]]]:
-    return read_gone(owner, epoch, [(entry.thread_id, entry.messages) for entry in entries])
+def _gone_of(owner: Owner, entries: Iterable[JournalEntry]) -> StoreEffects[Mapping[str, Collection[str]]]:
+    gone, _ = yield from read_untold(owner, [Exchange(entry.thread_id, entry.messages) for entry in entries])
+    return gone
 
 
 def _read_progress(owner: Owner, epoch: str) -> StoreEffects[RollupProgress]:

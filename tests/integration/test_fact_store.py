@@ -8,7 +8,7 @@ from langgraph.store.memory import InMemoryStore
 
 from memory.facts.changes import Extraction
 from memory.facts.confirmations import KEPT_CONFIRMATIONS
-from memory.facts.fact import FactNotFound
+from memory.facts.fact import FactNotFound, to_item
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.fact_sets import NOW, apply, change, facts_of, item_of
@@ -129,20 +129,22 @@ def test_a_row_edited_by_hand_says_what_the_hand_wrote(store: BaseStore) -> None
     assert facts.create("Lives in Oslo", "goal", 0.1).id != fact.id
 
 
-def test_a_row_added_by_hand_counts_at_once_and_gets_a_proper_key_and_id_with_the_next_update(store: BaseStore) -> None:
+def test_a_row_added_by_hand_counts_at_once_and_is_changed_where_it_stands(store: BaseStore) -> None:
     facts = facts_of(store)
     namespace = Owner.of("ada").namespace("facts")
     store.put(namespace, "my note", {"content": "Has a dog", "category": "knowledge", "confidence": 1}, index=False)
     (by_hand,) = facts.list()
 
     apply(facts, change("Lives in Oslo"))
+    own = next(fact for fact in facts.list() if fact.content == "Lives in Oslo")
+    store.put(namespace, "copy", {**to_item(own), "content": "Has a cat"}, index=False)
+    facts.update(by_hand.id, content="Has two dogs")
 
     items = {item.key: item.value for item in store.search(namespace, limit=100)}
-    (row,) = (value for value in items.values() if value["content"] == "Has a dog")
-    assert "my note" not in items
-    assert row["id"] == by_hand.id
-    assert row["epoch"] == "initial"
+    row = items["my note"]
+    assert (row["id"], row["content"], row["epoch"]) == (by_hand.id, "Has two dogs", "initial")
     assert (by_hand.source, by_hand.content) == ("api", "Has a dog")
+    assert sorted(fact.content for fact in facts.list()) == ["Has a cat", "Has two dogs", "Lives in Oslo"]
 
 
 def test_stored_text_is_accepted_by_every_store(store: BaseStore) -> None:

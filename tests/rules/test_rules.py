@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -6,24 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.config import CATEGORIES, MemoryConfig
-from memory.facts.fact import Fact, FactNotFound, MemoryFull, fact_id, fact_key, is_protected
-from memory.facts.rules import (
-    MAX_HELD,
-    Confirmation,
-    FactSet,
-    adopt,
-    create,
-    find,
-    insert,
-    limit,
-    remove,
-    retire,
-    unite,
-    update,
-)
-from memory.facts.waiting import release
+from memory.facts.fact import Fact, FactNotFound, MemoryFull, fact_ids, is_protected
+from memory.facts.rules import MAX_HELD, FactSet
+from memory.namespaces import Owner
 
-SALT = "u_0123/default"
+ADA = Owner.of("ada")
 T0 = "2026-01-01T00:00:00+00:00"
 T1 = "2026-01-02T00:00:00+00:00"
 DEFAULTS = MemoryConfig()
@@ -35,10 +23,17 @@ def draft(content: str, confidence: float = 0.8, **fields: Any) -> Fact:
 
 
 def fact_set_of(*facts: Fact, config: MemoryConfig = DEFAULTS) -> FactSet:
-    fact_set = FactSet(SALT)
+    """Return what a transaction reads that follows those in which these facts were written one by one."""
+    rows: dict[str, Fact] = {}
     for fact in facts:
-        fact_set, _ = create(fact_set, fact, config, evidence="test")
-    return fact_set
+        fact_set = FactSet(ADA, rows, now=T1)
+        fact_set.create(fact, config, "test")
+        rows = fact_set.rows
+    return FactSet(ADA, rows, now=T1)
+
+
+def id_of(content: str, n: int = 0) -> str:
+    return next(islice(fact_ids(ADA.due_key, content), n, None))
 
 
 def contents_of(fact_set: FactSet) -> set[str]:
@@ -55,14 +50,14 @@ drafts = st.builds(
 )
 
 
-def test_F4_a_new_fact_gets_an_id_of_8_hex_digits_under_a_key_made_of_its_content() -> None:
-    fact_set, fact = create(FactSet(SALT), draft("Lives in Oslo"), DEFAULTS, evidence="e")
+def test_F4_a_new_fact_gets_an_id_of_8_hex_digits() -> None:
+    fact_set = FactSet(ADA)
+    fact = fact_set.create(draft("Lives in Oslo"), DEFAULTS, "e")
 
-    assert fact.id == fact_id(SALT, "lives in oslo")
     assert fact.id.startswith("fact_")
     assert int(fact.id[5:], 16) < 2**32
     assert len(fact.id) == 13
-    assert dict(fact_set.rows) == {fact_key("Lives in Oslo."): fact}
+    assert fact_set.rows == {fact.id: fact}
 
 
 @pytest.mark.parametrize(
@@ -77,12 +72,12 @@ def test_F4_a_new_fact_gets_an_id_of_8_hex_digits_under_a_key_made_of_its_conten
     ],
 )
 def test_F7_variants_of_case_space_form_and_trailing_punctuation_are_one_fact(one: str, other: str) -> None:
-    fact_set, first = create(FactSet(SALT), draft(one), DEFAULTS, evidence="1")
-    again, second = create(fact_set, draft(other, 0.3, category="goal"), DEFAULTS, evidence="2")
+    fact_set = fact_set_of(draft(one))
+    (first,) = fact_set.rows.values()
 
-    assert second == first
-    assert again.rows == fact_set.rows
-    assert again.confirmations == (Confirmation(first.id, "2", T0),)
+    assert fact_set.create(draft(other, 0.3, category="goal"), DEFAULTS, "2") == first
+    assert fact_set.rows == {first.id: first}
+    assert fact_set.said[first.id].times == (T0,)
 
 
 def test_F7_different_facts_are_different() -> None:
@@ -127,7 +122,7 @@ def test_F8_a_memory_full_of_protected_facts_refuses_the_new_one(pinned: bool) -
     fact_set = fact_set_of(draft("a", pinned=True), draft("b", source="page"), config=config)
 
     with pytest.raises(MemoryFull, match="all 2 facts are protected") as error:
-        create(fact_set, draft("c", 1.0, pinned=pinned), config, evidence="e")
+        fact_set.create(draft("c", 1.0, pinned=pinned), config, "e")
 
     assert error.value.max_facts == 2
 
@@ -135,11 +130,12 @@ def test_F8_a_memory_full_of_protected_facts_refuses_the_new_one(pinned: bool) -
 @given(st.lists(drafts, max_size=40), st.integers(1, 6))
 def test_F8_never_more_than_the_limit_and_only_the_weakest_unprotected_one_goes(facts: list[Fact], most: int) -> None:
     config = MemoryConfig(max_facts=most)
-    fact_set = FactSet(SALT)
+    fact_set = FactSet(ADA)
     for each in facts:
         before = set(fact_set.rows.values())
+        fact_set = FactSet(ADA, fact_set.rows)
         try:
-            fact_set, fact = create(fact_set, each, config, evidence="e")
+            fact = fact_set.create(each, config, "e")
         except MemoryFull:
             assert len(before) == most
             assert all(map(is_protected, before))
@@ -160,19 +156,20 @@ def test_F8_never_more_than_the_limit_and_only_the_weakest_unprotected_one_goes(
 )
 def test_F4_ids_are_unique_and_creation_times_stay(operations: list[tuple[str, int, int]]) -> None:
     config = MemoryConfig(max_facts=8)
-    fact_set = FactSet(SALT)
+    fact_set = FactSet(ADA)
     created: dict[str, str] = {}
     for at, (operation, number, which) in enumerate(operations):
+        fact_set = FactSet(ADA, fact_set.rows, now=T1)
         ids = sorted(created)
         chosen = ids[which % len(ids)] if ids else ""
         if operation == "create":
             moment = f"2026-01-01T00:00:{at:02}+00:00"
-            fact_set, fact = create(fact_set, draft(f"fact {number}", created_at=moment), config, evidence="e")
+            fact = fact_set.create(draft(f"fact {number}", created_at=moment), config, "e")
             created.setdefault(fact.id, fact.created_at)
         elif operation == "update" and chosen and f"fact {number}" not in contents_of(fact_set):
-            fact_set, _ = update(fact_set, chosen, now=T1, content=f"fact {number}")
+            fact_set.update(chosen, content=f"fact {number}")
         elif operation == "delete" and chosen:
-            fact_set = remove(fact_set, find(fact_set, chosen)[0])
+            fact_set.drop(chosen)
         ids_now = [fact.id for fact in fact_set.rows.values()]
         assert len(set(ids_now)) == len(ids_now)
         assert all(created[fact.id] == fact.created_at for fact in fact_set.rows.values())
@@ -180,39 +177,39 @@ def test_F4_ids_are_unique_and_creation_times_stay(operations: list[tuple[str, i
 
 
 def test_F4_an_id_that_another_fact_has_or_had_is_not_given_again() -> None:
-    first = fact_id(SALT, "Lives in Oslo")
-    taken = FactSet(SALT, {"other": draft("Something else", id=first)})
-    had = FactSet(SALT, retired=frozenset({first}))
+    first = id_of("Lives in Oslo")
+    taken = FactSet(ADA, {first: draft("Something else", id=first)})
+    had = FactSet(ADA)
+    had.past = [draft("Lives in Oslo", id=first, status="ended")]
 
     for fact_set in (taken, had):
-        grown, fact = create(fact_set, draft("Lives in Oslo"), DEFAULTS, evidence="e")
-        assert fact.id == fact_id(SALT, "Lives in Oslo", 1)
-        assert grown.rows[fact_key("Lives in Oslo", 1)] == fact
+        assert fact_set.create(draft("Lives in Oslo"), DEFAULTS, "e").id == id_of("Lives in Oslo", 1)
 
 
 def test_F6_update_changes_only_what_is_given_and_archives_what_was() -> None:
     fact_set = fact_set_of(draft("Lives in Oslo", source="page"))
     (old,) = fact_set.rows.values()
 
-    changed, new = update(fact_set, old.id, now=T1, confidence=0.4)
+    new = fact_set.update(old.id, confidence=0.4)
 
     assert new == replace(old, confidence=0.4, updated_at=T1, revision=2)
-    assert changed.archived == (replace(old, status="superseded", replaced_by=old.id),)
-    assert list(changed.rows) == list(fact_set.rows)
+    assert fact_set.archived == [replace(old, status="superseded", replaced_by=old.id)]
+    assert fact_set.rows == {old.id: new}
 
 
 def test_F6_an_update_that_changes_nothing_writes_nothing() -> None:
     fact_set = fact_set_of(draft("Lives in Oslo"))
     (old,) = fact_set.rows.values()
 
-    assert update(fact_set, old.id, now=T1, content="Lives in Oslo", confidence=0.8) == (fact_set, old)
+    assert fact_set.update(old.id, content="Lives in Oslo", confidence=0.8) == old
+    assert fact_set.writes() == []
 
 
 def test_F6_the_old_content_of_an_edited_fact_can_be_learned_again() -> None:
     fact_set = fact_set_of(draft("Lives in Oslo"))
     (old,) = fact_set.rows.values()
-    fact_set, edited = update(fact_set, old.id, now=T1, content="Lives in Bergen")
-    fact_set, again = create(fact_set, draft("Lives in Oslo"), DEFAULTS, evidence="e")
+    edited = fact_set.update(old.id, content="Lives in Bergen")
+    again = fact_set.create(draft("Lives in Oslo"), DEFAULTS, "e")
 
     assert edited.id == old.id != again.id
     assert contents_of(fact_set) == {"Lives in Oslo", "Lives in Bergen"}
@@ -222,7 +219,7 @@ def test_F6_an_update_cannot_make_two_facts_say_the_same() -> None:
     fact_set = fact_set_of(draft("Lives in Oslo"), draft("Lives in Bergen"))
 
     with pytest.raises(ValueError, match=r"content: fact_\w+ already says this"):
-        update(fact_set, fact_id(SALT, "Lives in Oslo"), now=T1, content="lives in bergen.")
+        fact_set.update(id_of("Lives in Oslo"), content="lives in bergen.")
 
 
 @pytest.mark.parametrize(
@@ -246,19 +243,14 @@ def test_F6_invalid_values_are_refused_with_the_field_s_name(field: str, value: 
     fact_set = fact_set_of(draft("Lives in Oslo"))
 
     with pytest.raises(ValueError, match=f"^{field} must"):
-        update(fact_set, fact_id(SALT, "Lives in Oslo"), now=T1, **{field: value})
-
-
-def test_F5_delete_removes_the_fact() -> None:
-    oslo = fact_set_of(draft("Lives in Oslo"))
-    assert not remove(oslo, find(oslo, fact_id(SALT, "Lives in Oslo"))[0]).rows
+        fact_set.update(id_of("Lives in Oslo"), **{field: value})
 
 
 @pytest.mark.parametrize(
     "operation",
     [
-        lambda fact_set, wanted: retire(fact_set, wanted, "ended", now=T1),
-        lambda fact_set, wanted: update(fact_set, wanted, now=T1, confidence=0.1),
+        lambda fact_set, wanted: fact_set.retire(wanted, "ended"),
+        lambda fact_set, wanted: fact_set.update(wanted, confidence=0.1),
     ],
 )
 def test_F5_F6_an_unknown_id_is_a_key_error_that_tells_it(operation: Any) -> None:
@@ -272,13 +264,12 @@ def test_F5_F6_an_unknown_id_is_a_key_error_that_tells_it(operation: Any) -> Non
 
 def test_a_retired_fact_leaves_the_rows_and_its_id_is_never_given_again() -> None:
     fact_set = fact_set_of(draft("Lives in Oslo"))
-    old = fact_id(SALT, "Lives in Oslo")
+    (old,) = fact_set.rows
 
-    fact_set = retire(fact_set, old, "superseded", now=T1, replaced_by="fact_11111111")
-    fact_set, again = create(fact_set, draft("Lives in Oslo"), DEFAULTS, evidence="e")
+    fact_set.retire(old, "superseded", replaced_by="fact_11111111")
+    again = fact_set.create(draft("Lives in Oslo"), DEFAULTS, "e")
 
-    assert fact_set.archived[0].status == "superseded"
-    assert fact_set.archived[0].replaced_by == "fact_11111111"
+    assert [(fact.status, fact.replaced_by) for fact in fact_set.archived] == [("superseded", "fact_11111111")]
     assert again.id != old
 
 
@@ -287,8 +278,9 @@ def test_the_order_in_which_facts_stay_does_not_depend_on_the_order_of_rows() ->
     rows = fact_set_of(*facts).rows
     config = MemoryConfig(max_facts=2)
 
-    forward = limit(FactSet(SALT, dict(rows)), config, rows)
-    backward = limit(FactSet(SALT, dict(reversed(list(rows.items())))), config, rows)
+    forward, backward = FactSet(ADA, rows), FactSet(ADA, dict(reversed(list(rows.items()))))
+    forward.limit(config)
+    backward.limit(config)
 
     assert set(forward.rows) == set(backward.rows)
     assert len(forward.rows) == 2
@@ -298,48 +290,24 @@ def test_the_order_in_which_facts_stay_does_not_depend_on_the_order_of_rows() ->
 def test_a_quarantined_fact_counts_neither_as_duplicate_nor_for_the_limit_until_it_is_released() -> None:
     config = MemoryConfig(max_facts=1)
     fact_set = fact_set_of(draft("Obey", status="quarantined"), draft("Likes tea"), config=config)
-    held = fact_id(SALT, "Obey")
+    held = id_of("Obey")
     assert len(fact_set.rows) == 2
 
-    freed, fact = release(fact_set, held, config, now=T1)
+    fact = fact_set.release(held, "quarantined", config)
 
     assert (fact.id, fact.status, fact.revision) == (held, "active", 2)
-    assert find(freed, held)[1] == fact
+    assert fact_set.find(held) == fact
     with pytest.raises(FactNotFound):
-        release(freed, held, config, now=T1)
+        fact_set.release(held, "quarantined", config)
 
 
 def test_quarantined_facts_stay_until_a_person_answers_and_where_many_wait_an_import_brings_no_more() -> None:
     drafts = [draft(f"Obey {n}", status="quarantined") for n in range(MAX_HELD + 5)]
-    fact_set, done = insert(fact_set_of(), drafts, DEFAULTS)
+    fact_set = FactSet(ADA)
+    done = [fact_set.add(each, DEFAULTS) for each in drafts]
 
     assert done[MAX_HELD:] == ["full"] * 5
     assert [fact.content for fact in fact_set.rows.values()] == [each.content for each in drafts[:MAX_HELD]]
-
-
-def test_two_rows_that_say_the_same_become_one_the_protected_or_else_the_first() -> None:
-    rows = {
-        "a" * 64: draft("Likes tea", id="fact_0000000a", created_at=T1),
-        "b" * 64: draft("likes tea.", id="fact_0000000b", created_at=T0),
-        "c" * 64: draft("Likes milk", id="fact_0000000c", created_at=T0),
-        "d" * 64: draft("Likes MILK", id="fact_0000000d", created_at=T1, pinned=True),
-    }
-
-    assert set(unite(FactSet(SALT, rows)).rows) == {"b" * 64, "d" * 64}
-
-
-def test_a_row_written_by_hand_gets_an_id_and_a_proper_key() -> None:
-    own = draft("Likes tea", id="fact_0000000a")
-    rows = {fact_key("Likes tea"): own, "my note": draft("Has a dog"), "copy": draft("Has a cat", id="fact_0000000a")}
-
-    fact_set = adopt(FactSet(SALT, rows), {"my note", "copy"})
-
-    assert fact_set.rows == {
-        fact_key("Likes tea"): own,
-        fact_key("Has a dog"): draft("Has a dog", id=fact_id(SALT, "Has a dog")),
-        fact_key("Has a cat"): draft("Has a cat", id=fact_id(SALT, "Has a cat")),
-    }
-    assert fact_set.homes == {fact_key("Has a dog"): "my note", fact_key("Has a cat"): "copy"}
 
 
 def test_F2_the_six_categories() -> None:

@@ -13,7 +13,6 @@ from memory.facts.changes import Change, Extraction, Outcome, Section
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, timestamp
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
-from memory.facts.waiting import is_newer_form
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage
@@ -101,31 +100,6 @@ def test_a_profile_section_tells_nothing_that_waits_and_what_was_said_yes_to(per
     person.facts.approve(person.the_one().id, source="api")
     person.says(FIGS, message="m2", profile=(section,))
     assert texts_of(run(person.store, read_profile(ADA, "initial"))) == {"user.personal": section.text}
-
-
-def test_a_newer_proposal_takes_the_place_of_the_older_one(person: Person) -> None:
-    person.says(DIABETES)
-    person.says("User has type 1 diabetes.", message="m2")
-    assert person.waits() == ["User has type 1 diabetes."]
-    person.says("User has no diabetes.", message="m3")
-    assert person.waits() == ["User has no diabetes."]
-    person.says("User's mother has diabetes.", message="m4")
-    assert len(person.waits()) == 2
-
-
-@pytest.mark.parametrize(
-    ("newer", "older", "is_newer"),
-    [
-        ("User earns 70,000 euros a year.", "User earns 60,000 euros a year.", True),
-        ("User is allergic to peanuts and shellfish.", "User is allergic to peanuts.", True),
-        ("User is allergic to shellfish.", "User is allergic to peanuts.", False),
-        ("User's mother has cancer.", "User has cancer.", False),
-        ("User's friend Tom has cancer.", "User's friend Eva has cancer.", False),
-        ("User had surgery in 2024.", "User had surgery in 2023.", False),
-    ],
-)
-def test_which_proposal_is_a_newer_form_of_another(newer: str, older: str, is_newer: bool) -> None:
-    assert is_newer_form(newer, older) is is_newer
 
 
 def test_a_correction_of_a_fact_in_use_waits_and_replaces_it_with_the_yes(person: Person) -> None:

@@ -9,8 +9,8 @@ from langgraph.store.memory import InMemoryStore
 from memory.config import MemoryConfig
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import FactNotFound
+from memory.facts.rules import UndoneFacts
 from memory.facts.store import FactStore
-from memory.facts.undo import UndoneFacts
 from tests.fakes import Clock
 
 CONFIG = MemoryConfig(max_facts=5)

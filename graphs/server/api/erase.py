@@ -15,7 +15,7 @@ from memory import erase
 from memory.backfill import taking_back
 from memory.effects import tolerated
 from memory.erase import aerase_thread, threads_feeding, threads_telling
-from memory.facts.chain import read_fact_history
+from memory.facts.rows import read_fact_history
 from memory.facts.words import Wording
 from memory.updates.outbox import read_owners
 

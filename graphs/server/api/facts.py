@@ -20,7 +20,7 @@ from graphs.server.api.routing import (
     refusals,
 )
 from memory.config import Category
-from memory.facts.confirmations import is_unconfirmed, read_said_last
+from memory.facts.confirmations import is_unconfirmed, read_confirmations
 from memory.facts.fact import (
     Fact,
     FactChanged,
@@ -196,8 +196,8 @@ async def _page(call: Call, asked: _Choice, facts: Sequence[Fact]) -> FactPage:
 
 async def unconfirmed(call: Call, facts: Sequence[Fact], days: int) -> list[Fact]:
     """Return those of the facts that for so many days nobody wrote, edited or said."""
-    said, now = await call.run(read_said_last(call.owner)), call.service.clock()
-    return [fact for fact in facts if is_unconfirmed(fact, said.get(fact.id, ""), now, days)]
+    said, now = await call.run(read_confirmations(call.owner)), call.service.clock()
+    return [fact for fact in facts if is_unconfirmed(fact, said.get(fact.id), now, days)]
 
 
 @router.post("/facts", status_code=201, summary="Add a fact", responses=refusals(409))

@@ -11,8 +11,8 @@ from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, AgentQuery, Call, MemoryRouter, StrictModel, call_of, refusals
 from memory.config import Hold
 from memory.control import read_epoch
-from memory.facts.answers import Waiting, write_answer
 from memory.facts.fact import timestamp
+from memory.facts.untold import Waiting, write_answer
 from memory.journal.entry import JournalEntry, LineSource, day_of, days_before
 from memory.journal.journal import read_entries, read_journal
 from memory.message import Role
@@ -117,7 +117,7 @@ def view_of(line: Line) -> JournalExchange:
 async def journal_of(call: Call, epoch: str, since: str = "") -> list[Line]:
     """Read the journal, oldest first, with what of it waits."""
     entries = await call.run(read_journal(call.owner, epoch, since))
-    waits = await call.run(read_asked(call.owner, epoch, entries))
+    waits = await call.run(read_asked(call.owner, entries))
     return [Line(*each) for each in zip(entries, waits, strict=True)]
 
 
@@ -149,5 +149,5 @@ async def answer(call: Call, keys: list[str], yes: bool | None) -> list[Line]:
         raise RefusedRequest(409, "Nothing in this exchange waits for a yes.")
     now = timestamp(call.service.clock())
     await call.run(write_answer(call.owner, epoch, map(exchange_of, entries), yes=yes, now=now))
-    waits = await call.run(read_asked(call.owner, epoch, entries))
+    waits = await call.run(read_asked(call.owner, entries))
     return [Line(*each) for each in zip(entries, waits, strict=True)]

@@ -15,7 +15,7 @@ from graphs.server.page.rendering import HEADERS
 from memory.archive.entries import fact_lines
 from memory.config import Category
 from memory.control import read_control
-from memory.facts.confirmations import read_counts
+from memory.facts.confirmations import read_confirmations
 from memory.facts.fact import Fact, FactChanged, FactNotFound
 from memory.journal.journal import read_journal
 
@@ -71,7 +71,7 @@ async def _list(
     return asked.show(
         "facts_list.html" if asked.is_fragment and not whole else "facts.html", "facts",
         wanted=wanted.model_copy(update={"offset": offset}), facts=facts[offset : offset + PAGE_SIZE],
-        total=len(facts), of_all=len(everything), confirmed=await asked.call.run(read_counts(asked.call.owner)),
+        total=len(facts), of_all=len(everything), confirmed=await _counts(asked),
         is_learning=control.learning and asked.call.service.settings.memory.enabled, is_used=control.use,
         page_size=PAGE_SIZE, said=said, undo=undo, afresh=afresh,
     )  # fmt: skip
@@ -106,8 +106,14 @@ async def add_from_form(asked: PageRequest) -> Response:
     return await _list(asked, said="This was known already." if fact.id in known else "Added.", afresh=True)
 
 
+async def _counts(asked: PageRequest) -> dict[str, int]:
+    """Return how often each fact was said again, by its id."""
+    said = await asked.call.run(read_confirmations(asked.call.owner))
+    return {fact_id: each.count for fact_id, each in said.items()}
+
+
 async def _row(asked: PageRequest, fact_id: str, template: str = "fact_row.html") -> Response:
-    again = (await asked.call.run(read_counts(asked.call.owner))).get(fact_id, 0)
+    again = (await _counts(asked)).get(fact_id, 0)
     return asked.show(template, "facts", fact=await asked.facts.aget(fact_id), again=again, mine=None)
 
 

@@ -95,7 +95,7 @@ async def take_no_back(asked: PageRequest) -> Response:
     if not isinstance(fact, Fact):
         raise invalid("fact", f"it cannot come back: {fact}")
     again = FactEffects(asked.call.owner, asked.call.service.settings.memory, lambda: now)
-    await asked.call.run(again.insert([fact], frozenset()))
+    await asked.call.run(again.insert([fact]))
     return await show_held(asked, "It waits again.")
 
 
