@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: environments test-all test-ratios check-sources check-wheel help dev test test-agents test-postgres e2e-postgres e2e-postgres-small test-floors test-busy test-wheel check mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load lock
+.PHONY: environments test-all test-ratios check-sources check-wheel help dev test test-agents test-postgres e2e-postgres e2e-postgres-small test-floors test-busy test-wheel check mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load docs lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -196,6 +196,12 @@ bench-load: ## Drive 1, 2 and 3 servers over one Postgres with many users at onc
 	@$(MAKE) --no-print-directory VENV=.venv-load .venv-load/load
 	@.venv-load/bin/python -m benchmarks.load $(LOAD) --write measured/load.md
 
+# The environment of the benchmarks has Sphinx, too: CI makes none for it.
+docs: ## Build the papers as a site, in site/
+	@$(MAKE) --no-print-directory VENV=.venv-bench .venv-bench/bench
+	@.venv-bench/bin/python -m sphinx --quiet --fail-on-warning --keep-going -c docs -d .venv-bench/doctrees . site
+	@echo "Open site/index.html."
+
 mutants: $(VENV)/dev ## Break one promise at a time, and print which test notices it (15 minutes)
 	@$(BIN)/python -m tests.mutants
 
@@ -211,6 +217,6 @@ lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
 	@$(LOCK) $(DEV) -o requirements/dev.lock
 	@$(LOCK) $(DEV) --group agents -o requirements/agents.lock
 	@$(LOCK) $(DEV) --group servers --constraint requirements/dev.lock --override requirements/servers.override -o requirements/servers.lock
-	@$(LOCK) --extra tokens --extra embedder --group bench -o requirements/bench.lock
+	@$(LOCK) --extra tokens --extra embedder --group bench --group docs -o requirements/bench.lock
 	@$(LOCK) --extra server --extra tokens --extra postgres --group load -o requirements/load.lock
 	@$(LOCK) $(DEV) --resolution lowest-direct -o requirements/floors.lock

@@ -24,6 +24,7 @@ SETS = {
     "agents": ALL + GROUPS["dev"] + GROUPS["agents"],
     "load": SERVER + EXTRAS["postgres"] + GROUPS["load"],
     "servers": ALL + GROUPS["dev"] + GROUPS["servers"],
+    "bench": EXTRAS["tokens"] + EXTRAS["embedder"] + GROUPS["bench"] + GROUPS["docs"],
 }
 
 
