@@ -5,7 +5,6 @@ SQLite persistence all use it, and `langgraph.json` stays as it is; see `example
 """
 
 import functools
-import importlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from langchain_core.tools import BaseTool
 
 from graphs.models import Purpose, load_chat_model
 from graphs.service import MemoryService
-from graphs.settings import Settings
+from graphs.settings import Settings, imported
 from graphs.tools import TOOLS
 
 T = TypeVar("T")
@@ -53,11 +52,7 @@ def load_deployment(name: str) -> Deployment:
     """
     if not name:
         return Deployment()
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:  # ValueError: an empty module's name
-        raise ValueError(f"PALIMPSEST_DEPLOYMENT must be module:name, not {name!r}: {error}") from error
+    found = imported("PALIMPSEST_DEPLOYMENT", name)
     if not isinstance(found, Deployment):
         raise ValueError(f"PALIMPSEST_DEPLOYMENT: {name} must be a palimpsest.Deployment, not {type(found).__name__}")
     return found

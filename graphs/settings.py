@@ -2,6 +2,7 @@
 
 import codecs
 import difflib
+import importlib
 import io
 import os
 import re
@@ -321,6 +322,15 @@ def _auth(environ: Mapping[str, str]) -> AuthSettings:
     read = AuthSettings(**_fields(environ, AuthSettings(), prefix=_AUTH_PREFIX))
     # A PEM key has several lines, a variable in .env one.
     return replace(read, public_key=read.public_key.replace("\\n", "\n"))
+
+
+def imported(variable: str, named: str) -> object:
+    """Return what a variable names as `module:name`; `ValueError` if there is none."""
+    module, _, name = named.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:  # ValueError: an empty module's name
+        raise ValueError(f"{variable} must be module:name, not {named!r}: {error}") from error
 
 
 class EnvFileUnreadable(ValueError):

@@ -14,7 +14,8 @@ from starlette.middleware.authentication import AuthenticationMiddleware
 from graphs.persistence.sqlite_saver import CheckpointFile
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit
-from graphs.server.page import PageDoor, routes
+from graphs.server.asgi import Guarded
+from graphs.server.page import page_door, routes
 from graphs.server.threads import ServerCrons, ServerThreads
 from graphs.settings import Settings
 from memory.effects import arun
@@ -121,7 +122,7 @@ class MemoryApp:
             limit=RateLimit(per_minute, clock=self.clock),
         )
         guards = [
-            Middleware(PageDoor, settings=self.service.settings),
+            Middleware(Guarded, guard=page_door(self.service.settings)),
             Middleware(AuthenticationMiddleware, backend=HeaderSays()),
         ]
         self.app = MemoryApi(routes, middleware=guards)

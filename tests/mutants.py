@@ -187,7 +187,7 @@ MUTANTS = (
     ),
     Mutant(
         "an old thread takes along what memory learned of it",
-        "graphs/server/thread_doors.py",
+        "graphs/server/deletions.py",
         " and not by_retention.get()",
         "",
         ("tests/laws/test_rules_files.py",),
@@ -938,9 +938,9 @@ MUTANTS = (
     ),
     Mutant(
         "a deletion that breaks off is forgotten",
-        "graphs/server/thread_doors.py",
-        "            await arun(self._store, confirm_deletion(asked))\n",
-        "            await arun(self._store, settle_deletion(asked))\n",
+        "graphs/server/deletions.py",
+        "            await arun(self.store, confirm_deletion(asked))\n",
+        "            await arun(self.store, settle_deletion(asked))\n",
         (FAILING,),
     ),
     Mutant(

@@ -6,6 +6,7 @@ import importlib
 import logging
 import warnings
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from functools import partial
 
 from langgraph.store.base import BaseStore
@@ -13,23 +14,24 @@ from prometheus_client import REGISTRY
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
+from graphs.address import ROWS, close_to_others, leave, take_away
 from graphs.data_folder import FILES
 from graphs.deployment import service_of_process
+from graphs.model_failures import WithoutTraceback
 from graphs.persistence import checkpoints_of_server, leave_no_bytes
 from graphs.server.api import MemoryApi, service_of
+from graphs.server.asgi import Guarded
 from graphs.server.assistants import AssistantContexts
 from graphs.server.bodies import WholeBodies
-from graphs.server.data_folder import DataIsThere
-from graphs.server.introduction import introduced
-from graphs.server.old_threads import OldThreads
-from graphs.server.page import PageDoor, load_page, routes
-from graphs.server.this_machine import ClosedDebugRoutes, PrivateNetworkPreflight, ThisMachineOnly
-from graphs.server.thread_doors import DeletedThreads, DeletionDoor, RecreatedThreads, is_there
-from graphs.server.workarounds.lost_rows import TemporaryThreads, give_back
+from graphs.server.data_folder import data_is_there
+from graphs.server.deletions import DeletionDoor, Deletions, drop_old_threads, is_there
+from graphs.server.page import load_page, page_door, routes
+from graphs.server.this_machine import this_machine_only
+from graphs.server.workarounds.lost_rows import give_back
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.deadlines import StoreAway
@@ -38,6 +40,9 @@ from memory.effects import in_daemon_thread, tolerated
 logger = logging.getLogger(__name__)
 
 _LISTING_SECONDS = 20.0
+_DAY = 86_400.0
+_WITHOUT_TRACEBACK = WithoutTraceback()
+_TRACES = logging.getLogger("langsmith.client")
 
 
 @contextlib.asynccontextmanager
@@ -56,8 +61,9 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with asyncio.timeout(_LISTING_SECONDS):
             await are_listed.wait()
     REGISTRY.register(service.metrics.registry)  # the server's `/metrics` is made of it
+    _quieten()
     try:
-        async with introduced(service.settings):
+        async with _introduced(service.settings):
             yield
     finally:
         REGISTRY.unregister(service.metrics.registry)
@@ -72,6 +78,34 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
             await sweeper
 
 
+def _quieten() -> None:
+    """Keep a server's log readable: it writes down why a run failed, and with each turn that traces are not sent."""
+    logging.getLogger("langgraph_api.worker").addFilter(_WITHOUT_TRACEBACK)
+    _TRACES.addFilter(_once)
+
+
+def _once(record: logging.LogRecord) -> bool:
+    record.msg, record.args = f"traces are not sent, which is said once: {record.getMessage()[:200]}", ()
+    _TRACES.setLevel(logging.CRITICAL)
+    return True
+
+
+@contextlib.asynccontextmanager
+async def _introduced(settings: Settings) -> AsyncIterator[None]:
+    """While the block runs, the folder of `langgraph dev` knows the server's address, and only its owner reads it."""
+    if not settings.own_url:
+        yield
+        return
+    with tolerated(logger, "commands in this folder do not find this server by themselves"):
+        await asyncio.to_thread(close_to_others, [ROWS])
+        await asyncio.to_thread(leave, settings.data_dir, settings.own_url)
+    try:
+        yield
+    finally:
+        with tolerated(logger, "the address of this server stays written down"):
+            await asyncio.to_thread(take_away, settings.data_dir)
+
+
 async def _store() -> BaseStore:
     # `langgraph.config.get_store()` does not do: inside an app it is for ever the store that the server had before it
     # opened the one that `store.path` names (langgraph-api 0.16.7).
@@ -79,29 +113,34 @@ async def _store() -> BaseStore:
     return found
 
 
-async def _deleted_threads() -> DeletedThreads:
+async def _deletions() -> Deletions:
     service = service_of_process()
-    servers = checkpoints_of_server(service.settings)
-    drop = servers.delete if servers else None
-    empty = partial(leave_no_bytes, service.settings.data_dir)
-    return DeletedThreads(await _store(), service.saver_of_server(), service.clock, service.forget, drop, empty)
+    servers, saver = checkpoints_of_server(service.settings), service.saver_of_server()
+
+    async def clear(thread_id: str) -> None:
+        service.forget(thread_id)
+        if saver is not None:
+            await saver.adelete_thread(thread_id)
+        await leave_no_bytes(service.settings.data_dir)
+
+    made = Deletions(await _store(), service.clock, clear)
+    return replace(made, clear_rowless=servers.delete) if servers else made
 
 
 async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Event, are_listed: asyncio.Event) -> None:
     """Work off what is due at start and then at intervals. No run does it: a run would take a worker from a user."""
-    old_threads, deleted = OldThreads(service.settings.thread_days, service.clock), await _deleted_threads()
-    if service.settings.own_url:
+    settings, deletions, is_looked_for, dropped_at = service.settings, await _deletions(), False, -_DAY
+    if settings.own_url and not settings.database_uri:  # else its rows are in a database, or another server has them
         with tolerated(logger, "the rows of threads that a crash took are not given back"):
-            await deleted.finish(is_there)  # before: a thread that is being deleted must not come back
-            await give_back(service.settings)
+            await deletions.finish(is_there)  # before: a thread that is being deleted must not come back
+            await give_back(settings)
     are_listed.set()
-    is_looked_for = False
-    while service.settings.memory.enabled and not stopping.is_set():
+    while settings.memory.enabled and not stopping.is_set():
         # The next one finds what this one could not.
         with tolerated(logger, "the sweep of pending updates failed"), contextlib.suppress(StoreAway):
             if service.stores.is_away(store, "write"):
                 raise StoreAway("write")  # each try would leave a call behind that hangs
-            await deleted.finish(is_there)
+            await deletions.finish(is_there)
             await service.awrite_left(store)
             if not is_looked_for:
                 with tolerated(logger, "could not look for turns that were not written down"):
@@ -112,9 +151,12 @@ async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Eve
             await service.asweep(store)
             await service.arollup(store, None)
             await service.aclean(store)
-            await old_threads.drop()
+            now = service.clock()
+            if settings.thread_days and not 0 <= now - dropped_at < _DAY:
+                dropped_at = now
+                await drop_old_threads(settings.thread_days, now)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(service.settings.memory.sweep_seconds):
+            async with asyncio.timeout(settings.memory.sweep_seconds):
                 await stopping.wait()
 
 
@@ -122,34 +164,42 @@ class ServerApp(MemoryApi):
     """The app of a LangGraph server, which puts its own layers behind those that this one is made with."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Put the server's CORS layer before those of ours that say what is wrong: else no page can read it."""
-        outside: tuple[object, ...] = (ThisMachineOnly, PrivateNetworkPreflight, CORSMiddleware)
-        placed = [each for kind in outside for each in self.user_middleware if each.cls is kind]
-        self.user_middleware = [*placed, *(each for each in self.user_middleware if each not in placed)]
+        """Put the server's CORS layer before those of ours that say what is wrong: else no page can read it.
+
+        It is told to let pages of the network ask this machine, as Studio's do in Chrome.
+        """
+        kind: object = CORSMiddleware
+        for cors in [each for each in self.user_middleware if each.cls is kind]:
+            cors.kwargs["allow_private_network"] = True
+            self.user_middleware.remove(cors)
+            self.user_middleware.insert(1, cors)  # behind the layer that answers this machine only
         return super().build_middleware_stack()
 
 
 def make_app(settings: Settings) -> MemoryApi:
     """Return the app for these settings."""
     is_in_files = not (settings.database_uri or settings.keeps_its_own)
+    closed = ("/internal/",) if settings.single_user else ("/internal/", "/deploy/")  # Studio may still deploy
+
+    async def closed_debug_routes(asked: HTTPConnection) -> ASGIApp | None:
+        # With the slash: `/internals` does not lie below `/internal`.
+        return JSONResponse({"detail": "Not Found"}, 404) if f"{asked.scope['path']}/".startswith(closed) else None
+
     # For every route of the server, the outermost first: a machine that may not ask learns nothing from those below,
     # nor may a page of another site read why it is refused.
-    guards = [
-        Middleware(ThisMachineOnly, settings=settings),
-        Middleware(PrivateNetworkPreflight),
-        Middleware(DataIsThere, files=[settings.data_dir / name for name in FILES] if is_in_files else []),
+    layers = [
+        Middleware(Guarded, guard=this_machine_only(settings)),
+        Middleware(Guarded, guard=data_is_there([settings.data_dir / name for name in FILES] if is_in_files else [])),
         Middleware(WholeBodies),
-        Middleware(PageDoor, settings=settings),
-        Middleware(ClosedDebugRoutes, single_user=settings.single_user),
+        Middleware(Guarded, guard=page_door(settings)),
+        Middleware(Guarded, guard=closed_debug_routes),
         Middleware(AssistantContexts),
-        Middleware(RecreatedThreads),
-        Middleware(TemporaryThreads),
-        Middleware(DeletionDoor, deleted=_deleted_threads),
+        Middleware(DeletionDoor, deletions=_deletions),
     ]
     load_page()
     # The server asks for it in stateless runs, too: nothing that anybody here could mend.
     warnings.filterwarnings("ignore", "`durability` has no effect")
-    app = ServerApp(routes, middleware=guards, lifespan=lifespan)
+    app = ServerApp(routes, middleware=layers, lifespan=lifespan)
     app.exception_handlers[NotImplementedError] = _refused  # such as an item of the store that is to expire
     return app
 

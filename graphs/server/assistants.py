@@ -4,14 +4,18 @@ import difflib
 import json
 import logging
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from typing import Any
 from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
-from starlette.types import ASGIApp, Receive, Scope, Send
+from pydantic_core import from_json
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from graphs.server.api.guard import FieldError, RefusedRequest, from_validation
-from graphs.server.asgi import get, handing_on, json_object, read_request
+from graphs.server.api.guard import from_validation
+from graphs.server.asgi import get
 from graphs.server.permissions import assistant_of_graph
 from graphs.turn.context import Context
 from memory.effects import tolerated
@@ -25,26 +29,6 @@ _FIELDS = [each.name for each in fields(Context)]
 _PATHS = re.compile(
     r"\A(?P<root>.*?)(?:/assistants(?:/(?P<id>[\w-]+))?|(?:/threads/[^/]+)?/runs(?:/(?:stream|wait|batch|crons))?)/?\Z"
 )
-# The question has no body; and a packed answer could not be read here.
-_OF_THE_BODY = frozenset({b"content-length", b"content-type", b"content-encoding", b"transfer-encoding"})
-_LEFT_OUT = _OF_THE_BODY | {b"accept-encoding"}
-
-
-async def takes_context(app: ASGIApp, scope: Scope, assistants: str, assistant_id: str) -> bool | None:
-    """Return whether an assistant's graph is one of ours; `None` if there is no such assistant, or none for the caller.
-
-    Args:
-        app: What answers.
-        scope: The request in whose name the server is asked.
-        assistants: The path of the assistants, with the server's prefix.
-        assistant_id: Which one.
-    """
-    with tolerated(logger, "whether an assistant takes this project's context is unknown"):
-        status, body = await get(app, scope, f"{assistants}/{assistant_id}/schemas", without=_LEFT_OUT)
-        if status == 200:
-            found = json.loads(body)
-            return isinstance(found, dict) and found.get("context_schema") == _SCHEMA
-    return None
 
 
 class AssistantContexts:
@@ -67,60 +51,62 @@ class AssistantContexts:
         if path is None or scope["method"] != ("PATCH" if path["id"] else "POST"):
             await self._app(scope, receive, send)
             return
-        read, body = await read_request(receive)
+        try:
+            body = await Request(scope, receive).body()
+        except ClientDisconnect:
+            return
         for asked in _asked(body):
             # A change need not name its graph; a run names an assistant, or a graph in its place.
-            why, name = refusal(asked), asked.get("graph_id") or path["id"] or asked.get("assistant_id")
-            if why and isinstance(name, str):
+            wrong, name = problems_of(asked), asked.get("graph_id") or path["id"] or asked.get("assistant_id")
+            if wrong and isinstance(name, str):
                 assistant = name if _is_id(name) else assistant_of_graph(name)
-                if await takes_context(self._app, scope, f"{path['root']}/assistants", assistant):
-                    await why.response()(scope, receive, send)
+                if await self._takes_context(scope, f"{path['root']}/assistants/{assistant}/schemas"):
+                    await from_validation(wrong).response()(scope, receive, send)
                     return
-        await self._app(scope, handing_on(read, receive), send)
+        whole: list[Message] = [{"type": "http.request", "body": body}]
 
+        async def again() -> Message:
+            return whole.pop() if whole else await receive()
 
-def _asked(body: bytes) -> list[dict[str, object]]:
-    """Return what is asked to be made or run: one thing, or several at once; nothing where no context is given."""
-    if b'"context"' not in body and b'"configurable"' not in body:
-        return []
-    if body.lstrip().startswith(b"["):
-        body = b'{"runs":' + body + b"}"
-    asked = json_object(body)
-    runs = asked.get("runs", [asked])
-    return [each for each in runs if isinstance(each, dict)] if isinstance(runs, list) else []
+        await self._app(scope, again, send)
+
+    async def _takes_context(self, scope: Scope, schemas: str) -> bool:
+        """Say whether an assistant, which the caller may see, is of a graph of ours."""
+        with tolerated(logger, "whether an assistant takes this project's context is unknown"):
+            status, body = await get(self._app, scope, schemas)
+            return status == 200 and json.loads(body).get("context_schema") == _SCHEMA
+        return False
 
 
 def _is_id(name: str) -> bool:
     try:
-        UUID(name)
+        return bool(UUID(name))
     except ValueError:
         return False
-    return True
 
 
-def unknown_fields(context: object) -> list[FieldError]:
-    """Return which fields of a context nothing reads, each with the nearest that something does."""
-    problems = []
-    for name in context if isinstance(context, dict) else ():
-        if name not in _FIELDS:
-            alike = difflib.get_close_matches(str(name), _FIELDS, n=1)
-            hint = f"is {alike[0]} meant?" if alike else f"there are {', '.join(_FIELDS)}"
-            problems.append(FieldError(field=f"context.{name}", message=f"unknown field: {hint}"))
-    return problems
+def _asked(body: bytes) -> Sequence[dict[str, Any]]:
+    try:
+        asked = from_json(body)
+    except ValueError:  # the server says what is wrong
+        return []
+    return [each for each in (asked if isinstance(asked, list) else [asked]) if isinstance(each, dict)]
 
 
-def refusal(asked: dict[str, object]) -> RefusedRequest | None:
-    """Return why what a request asks for has no context that a run could use; what else is wrong, the server says."""
-    config = asked.get("config")
+def problems_of(asked: dict[str, Any]) -> list[Mapping[str, Any]]:
+    """Return, as pydantic does, what is wrong with the context of a request that no run could use."""
+    config, context = asked.get("config"), asked.get("context")
+    problems: list[Mapping[str, Any]] = []
+    for name in set(context).difference(_FIELDS) if isinstance(context, dict) else ():
+        alike = difflib.get_close_matches(str(name), _FIELDS, 1)
+        hint = f"is {alike[0]} meant?" if alike else f"there are {', '.join(_FIELDS)}"
+        problems.append({"loc": ("context", name), "msg": f"unknown field: {hint}"})
     # The server takes the context from either place.
     configurable = config.get("configurable") if isinstance(config, dict) else None
-    problems = unknown_fields(asked.get("context"))
-    for place, context in (("context", asked.get("context")), ("config.configurable", configurable)):
+    for place, given in (("context", context), ("config.configurable", configurable)):
         try:
-            _CONTEXT.validate_python(context if isinstance(context, dict) else {})
+            _CONTEXT.validate_python(given if isinstance(given, dict) else {})
         except ValidationError as error:
-            wrong = from_validation(error.errors(include_input=False)).problem.errors
-            problems += [FieldError(field=f"{place}.{each.field}", message=each.message) for each in wrong]
-    if not problems:
-        return None
-    return RefusedRequest(422, "; ".join(f"{each.field}: {each.message}" for each in problems[:5]), problems)
+            found = error.errors(include_input=False)
+            problems += [{"loc": (place, *each["loc"]), "msg": each["msg"]} for each in found]
+    return problems

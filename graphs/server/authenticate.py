@@ -12,10 +12,9 @@ a function of this shape:
 The server calls it in a worker thread, once for each request, so it may wait for a database or a network.
 """
 
-import importlib
 import logging
 from collections.abc import Callable, Mapping
-from typing import NotRequired
+from typing import NotRequired, cast
 from urllib.parse import urlsplit
 
 import jwt
@@ -23,7 +22,7 @@ from langgraph_sdk import Auth
 from typing_extensions import TypedDict
 
 from graphs.address import is_loopback
-from graphs.settings import AuthSettings
+from graphs.settings import AuthSettings, imported
 
 logger = logging.getLogger(__name__)
 
@@ -34,19 +33,6 @@ CLOCK_SKEW_SECONDS = 30
 # An HMAC secret must be as long as the hash (RFC 7518, section 3.2).
 _HMAC = {"HS256": 32, "HS384": 48, "HS512": 64}
 _ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-
-# The more particular error first: some are kinds of others.
-_REASONS: dict[type[jwt.PyJWTError], str] = {
-    jwt.ExpiredSignatureError: "it has expired, so ask for a new one",
-    jwt.ImmatureSignatureError: "it is not valid yet",
-    jwt.InvalidSignatureError: "it is signed with another key than this server knows",
-    jwt.InvalidAlgorithmError: "its algorithm is not one that this server's key is for",
-    jwt.InvalidAudienceError: "its `aud` is not the one of PALIMPSEST_AUTH_AUDIENCE",
-    jwt.InvalidIssuerError: "its `iss` is not the one of PALIMPSEST_AUTH_ISSUER",
-    jwt.PyJWKClientConnectionError: "the issuer's keys cannot be fetched now",
-    jwt.PyJWKClientError: "the issuer publishes no key for it",
-    jwt.DecodeError: "it is no JSON web token",
-}
 
 
 class User(TypedDict):
@@ -78,14 +64,8 @@ def load_authenticator(settings: AuthSettings) -> Authenticator:
             f"exactly one of {names} must be set, not {len(chosen)} of them: in .env, or in the environment of the "
             "image (docs/run/deploy.md)"
         )
-    if chosen == ["authenticator"]:
-        module, _, name = settings.authenticator.partition(":")
-        try:
-            return checked(getattr(importlib.import_module(module), name))
-        except (ImportError, AttributeError, ValueError) as error:
-            raise ValueError(
-                f"PALIMPSEST_AUTH_AUTHENTICATOR must be module:function, not {settings.authenticator!r}: {error}"
-            ) from error
+    if settings.authenticator:
+        return checked(cast("Authenticator", imported("PALIMPSEST_AUTH_AUTHENTICATOR", settings.authenticator)))
     return checked(jwt_authenticator(settings))
 
 
@@ -96,10 +76,9 @@ def checked(authenticate: Authenticator) -> Authenticator:
         user = authenticate(authorization)
         identity = user["identity"]
         # It becomes the owner in metadata of threads, and is shown there: one line, no control characters.
-        if not isinstance(identity, str) or not identity.strip() or not identity.isprintable():
-            raise _not_logged_in("the identity must be a non-empty string of printable characters")
-        if len(identity) > MAX_IDENTITY_CHARS:
-            raise _not_logged_in(f"the identity must have at most {MAX_IDENTITY_CHARS} characters")
+        is_name = isinstance(identity, str) and identity.strip() and identity.isprintable()
+        if not is_name or len(identity) > MAX_IDENTITY_CHARS:
+            raise _not_logged_in(f"the identity must be 1 to {MAX_IDENTITY_CHARS} printable characters")
         return user
 
     return check
@@ -128,21 +107,12 @@ def jwt_authenticator(settings: AuthSettings) -> Authenticator:
             )
         except jwt.PyJWTError as error:
             logger.info("bearer token refused: %s", type(error).__name__)
-            raise _not_logged_in(f"the bearer token is not valid: {_why(error)} ({type(error).__name__})") from None
+            raise _not_logged_in(f"the bearer token is not valid: {error} ({type(error).__name__})") from None
         identity = claims[settings.user_claim]
-        # `name` is a standard claim (OpenID Connect).
-        return User(
-            identity=identity, display_name=str(claims.get("name") or identity), permissions=_permissions(claims)
-        )
+        name = str(claims.get("name") or identity)  # a standard claim (OpenID Connect)
+        return User(identity=identity, display_name=name, permissions=_permissions(claims))
 
     return authenticate
-
-
-def _why(error: jwt.PyJWTError) -> str:
-    """Return what is wrong with a token, and what to do; nothing of the token itself."""
-    if isinstance(error, jwt.MissingRequiredClaimError):
-        return f"it has no claim `{error.claim}`"
-    return next((why for kind, why in _REASONS.items() if isinstance(error, kind)), "it cannot be read")
 
 
 Key = jwt.PyJWK | str
@@ -152,9 +122,8 @@ def _verification(settings: AuthSettings) -> tuple[Callable[[str], Key], tuple[s
     """Return what finds a token's key, and the algorithms that this kind of key may verify."""
     if settings.jwks_url:
         parts = urlsplit(settings.jwks_url)
-        is_here = parts.scheme == "http" and is_loopback(parts.hostname)
         # Whoever can change keys on the way can log in as anyone.
-        if parts.scheme != "https" and not is_here:
+        if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname)):
             raise ValueError("PALIMPSEST_AUTH_JWKS_URL must start with https:// (http:// only on this machine)")
         keys = jwt.PyJWKClient(settings.jwks_url, timeout=10)
         return keys.get_signing_key_from_jwt, _ASYMMETRIC
@@ -175,10 +144,8 @@ def _permissions(claims: Mapping[str, object]) -> list[str]:
     """Return a token's permissions: a list in `permissions`, or words in `scope` (RFC 8693, section 4.2)."""
     permissions, scope = claims.get("permissions"), claims.get("scope")
     if permissions is None and isinstance(scope, str):
-        permissions = scope.split()
-    if not isinstance(permissions, list):
-        return []
-    return [permission for permission in permissions if isinstance(permission, str)]
+        return scope.split()
+    return [each for each in permissions if isinstance(each, str)] if isinstance(permissions, list) else []
 
 
 def _not_logged_in(detail: str) -> Exception:

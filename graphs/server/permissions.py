@@ -1,10 +1,10 @@
-"""What the server lets a caller touch: everything is denied that no rule here allows.
+"""What the server lets a caller touch: one function, which denies everything that it does not name.
 
 - Threads, runs and crons belong to who made them.
 - Assistants are read by all when an operator published them, and written by their owner.
 - Of the store, a user sees the own part.
 
-These rules guard the HTTP API. What a graph does with the store is guarded by `graphs.identity`.
+It guards the HTTP API. What a graph does with the store is guarded by `graphs.identity`.
 """
 
 import logging
@@ -34,11 +34,6 @@ def assistant_of_graph(name: str) -> str:
     return str(uuid5(_GRAPH_NAMESPACE, name))
 
 
-Context = Auth.types.AuthContext
-Value = dict[str, Any]
-Filter = dict[str, Any]
-
-
 def make_auth(authenticator: Authenticator) -> Auth:
     """Return the object that `langgraph.json` names under `auth.path`."""
     auth = Auth()
@@ -48,51 +43,37 @@ def make_auth(authenticator: Authenticator) -> Auth:
         return authenticator(authorization)
 
     auth.authenticate(authenticate)  # type: ignore[type-var]  # the annotation knows coroutines only
-    auth.on(deny)
-    auth.on(resources="threads")(own_thread)
-    auth.on(resources="assistants")(assistant)
-    auth.on(resources="crons")(own_cron)
-    auth.on(resources="store")(own_store)
+    auth.on(authorize)
     return auth
 
 
-async def deny(ctx: Context, value: Value) -> bool:
-    """Refuse what no other rule knows."""
-    logger.info("denied: no rule for %s of %s, %d fields", ctx.action, ctx.resource, len(value))
-    return False
+async def authorize(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> dict[str, Any] | bool:
+    """Say what of a resource a caller may touch: what a filter finds, all that was asked for, or nothing (`False`).
 
-
-async def own_thread(ctx: Context, value: Value) -> Filter:
-    """Let a caller use the own threads and runs."""
-    # Written by us, so that no client can make a thread another user's; `create_run` may make the thread it names.
-    if ctx.action in ("create", "create_run", "update"):
-        _stamp_owner(ctx, value)
-    # A filter and no refusal: the server answers 404 for what it leaves out, so that ids stay unknown.
-    return {OWNER_KEY: ctx.user.identity}
-
-
-async def own_cron(ctx: Context, value: Value) -> Filter:
-    """Let a caller use the own crons."""
-    if ctx.action in ("create", "update"):
-        _stamp_owner(ctx, value)
-    return {OWNER_KEY: ctx.user.identity}
-
-
-async def assistant(ctx: Context, value: Value) -> Filter:
-    """Let a caller read the server's, the published and the own assistants, and write the own ones."""
+    A filter and no refusal: the server answers 404 for what it leaves out, so that ids stay unknown. What is made gets
+    the caller as its owner, whoever the caller named: the server goes on with the value that it handed in.
+    """
     own = {OWNER_KEY: ctx.user.identity}
-    if ctx.action in ("read", "search"):
+    if ctx.resource == "store":
+        return _in_own_store(ctx, value)
+    if ctx.resource not in ("threads", "crons", "assistants"):
+        logger.info("denied: no rule for %s of %s, %d fields", ctx.action, ctx.resource, len(value))
+        return False
+    if ctx.resource == "assistants" and ctx.action in ("read", "search"):
         return {"$or": [own, {"created_by": "system"}, {"published": "true"}]}
-    if ctx.action in ("create", "update"):
-        _stamp_owner(ctx, value)
-        metadata = value["metadata"]
-        metadata.pop("created_by", None)  # "system" would publish it to everyone
-        if OPERATOR not in ctx.permissions:
-            metadata.pop("published", None)
+    if ctx.action in ("create", "create_run", "update"):  # a run may make the thread that it names
+        metadata = value["metadata"] = value.get("metadata") or {}
+        if metadata.get(MODE_KEY) not in (None, *MODES):
+            raise Auth.exceptions.HTTPException(422, f"metadata.{MODE_KEY} must be one of {', '.join(MODES)}")
+        metadata |= own
+        if ctx.resource == "assistants":
+            metadata.pop("created_by", None)  # "system" would publish it to everyone
+            if OPERATOR not in ctx.permissions:
+                metadata.pop("published", None)
     return own
 
 
-async def own_store(ctx: Context, value: Value) -> None:
+def _in_own_store(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> bool:
     """Let a caller read the own part of the store, and write facts and profile sections in it.
 
     Searching or listing from the root means from the own part. Everything but facts and profile sections is written
@@ -100,25 +81,13 @@ async def own_store(ctx: Context, value: Value) -> None:
     """
     own = user_root(ctx.user.identity)
     namespace = tuple(value.get("namespace") or ())
-    # The server goes on with the value that it handed in, so writing into it decides what is asked.
     if not namespace and ctx.action in ("search", "list_namespaces"):
-        value["namespace"] = own
-    elif namespace[:2] != own:
-        raise _refusal(ctx, "store namespaces must begin with your own: " + ", ".join(own))
+        value["namespace"] = namespace = own
+    if namespace[:2] != own:
+        why = "store namespaces must begin with your own: " + ", ".join(own)
     elif ctx.action in ("put", "delete") and not (len(namespace) == 4 and namespace[3] in EDITABLE_KINDS):
-        raise _refusal(ctx, f"only these kinds of items may be written: {', '.join(sorted(EDITABLE_KINDS))}")
-
-
-def _stamp_owner(ctx: Context, value: Value) -> None:
-    """Write the caller as owner, whoever the caller named."""
-    metadata = value.get("metadata")
-    if metadata is None:
-        metadata = value["metadata"] = {}
-    if metadata.get(MODE_KEY) not in (None, *MODES):
-        raise Auth.exceptions.HTTPException(422, f"metadata.{MODE_KEY} must be one of {', '.join(MODES)}")
-    metadata[OWNER_KEY] = ctx.user.identity
-
-
-def _refusal(ctx: Context, detail: str) -> Exception:
+        why = f"only these kinds of items may be written: {', '.join(sorted(EDITABLE_KINDS))}"
+    else:
+        return True
     logger.info("denied: %s of %s", ctx.action, ctx.resource)
-    return Auth.exceptions.HTTPException(status_code=403, detail=detail)
+    raise Auth.exceptions.HTTPException(403, why)

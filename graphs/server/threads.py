@@ -5,13 +5,13 @@ import itertools
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import httpx
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import NotFoundError
-from langgraph_sdk.schema import Thread, ThreadSelectField
+from langgraph_sdk.schema import ThreadSelectField
 
 from graphs.identity import OWNER_KEY, as_server
 from memory.context.running_summary import state_of
@@ -26,75 +26,6 @@ logger = logging.getLogger(__name__)
 _PAGE = 100
 _CANCEL_SECONDS = 5.0
 _SELECTED: list[ThreadSelectField] = ["thread_id", "metadata"]
-
-
-class ServerThreads:
-    """The threads of the server that this process is; an unknown thread and one of another user look the same.
-
-    Args:
-        single_user: Whether nobody logs in: then threads have no owner, and all belong to the one user there is.
-        client: Returns a client of the server.
-    """
-
-    def __init__(self, single_user: bool, client: Callable[[], LangGraphClient] = get_client) -> None:
-        self._single_user, self._client = single_user, client
-
-    async def metadata(self, user_id: str, thread_id: str) -> Json | None:
-        """Return the metadata of a user's thread, or `None`."""
-        # Searched, not read: an unknown id is no error then, and the values stay where they are.
-        found = await as_server(self._client().threads.search(ids=[thread_id], select=_SELECTED, limit=1))
-        return _metadata(found[0]) if found and self._belongs(found[0], user_id) else None
-
-    async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
-        """Write the mode into the metadata of a thread."""
-        await as_server(self._client().threads.update(thread_id, metadata={MODE_KEY: mode}))
-
-    async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Json:
-        """Return what memory put into the state of a turn; empty if the checkpoint is unknown."""
-        try:
-            if checkpoint_id:
-                states = [await as_server(self._client().threads.get_state(thread_id, checkpoint_id=checkpoint_id))]
-            else:
-                # Not its state as such: to that the server adds what a client sent last, and fails if it is no message.
-                states = await as_server(self._client().threads.get_history(thread_id, limit=1))
-        except NotFoundError:
-            return {}
-        memory = state_of(states[0]["values"] if states else None).get("memory")
-        return memory if isinstance(memory, dict) else {}
-
-    async def delete(self, thread_id: str) -> None:
-        """Stop what runs in a thread, then delete its checkpoints and its row."""
-        await as_server(_stop_and_delete(self._client(), thread_id))
-
-    async def revive(self, user_id: str, thread_ids: Iterable[str]) -> list[str]:
-        """Give those of the threads a row again that have none, so that they can be deleted; return which."""
-        revived: list[str] = []
-        for ids in batched(thread_ids, _PAGE):
-            # An id that is there already may be another user's: only what the server has not is made.
-            found = await as_server(self._client().threads.search(ids=ids, select=_SELECTED, limit=len(ids)))
-            there = {str(thread["thread_id"]) for thread in found}
-            for thread_id in (each for each in ids if each not in there):
-                metadata = {} if self._single_user else {OWNER_KEY: user_id}
-                await as_server(
-                    self._client().threads.create(thread_id=thread_id, metadata=metadata, if_exists="do_nothing")
-                )
-                revived.append(thread_id)
-        return revived
-
-    async def all_of(self, user_id: str) -> AsyncIterator[str]:
-        """Yield the ids of the user's threads."""
-        async for thread in _found(self._client(), None if self._single_user else {OWNER_KEY: user_id}):
-            if self._belongs(thread, user_id):
-                yield str(thread["thread_id"])
-
-    def _belongs(self, thread: Thread, user_id: str) -> bool:
-        metadata = _metadata(thread)
-        is_nobodys = self._single_user and not metadata.get(OWNER_KEY)
-        return is_nobodys or metadata.get(OWNER_KEY) == user_id
-
-
-def _metadata(thread: Thread) -> Json:
-    return thread.get("metadata") or {}
 
 
 async def all_pages(page_at: Callable[[int], Coroutine[object, object, Sequence[T]]], size: int) -> AsyncIterator[T]:
@@ -112,14 +43,95 @@ async def all_pages(page_at: Callable[[int], Coroutine[object, object, Sequence[
             return
 
 
-def _found(client: LangGraphClient, metadata: dict[str, str] | None) -> AsyncIterator[Thread]:
-    """Yield all threads with this metadata, the oldest first: what is made meanwhile does not shift a page."""
-    return all_pages(
-        lambda offset: client.threads.search(
-            metadata=metadata, select=_SELECTED, limit=_PAGE, offset=offset, sort_by="created_at", sort_order="asc"
-        ),
-        _PAGE,
-    )
+class _Owned:
+    """What users have made on the server that this process is.
+
+    Args:
+        single_user: Whether nobody logs in: then nothing has an owner, and all belongs to the one user there is.
+        client: Returns a client of the server.
+    """
+
+    def __init__(self, single_user: bool, client: Callable[[], LangGraphClient] = get_client) -> None:
+        self._single_user, self._client = single_user, client
+
+    async def _owned(self, user_id: str, search: Callable[..., Coroutine[Any, Any, Any]], **options: Any) -> list[Any]:
+        """Return what of a kind a user has, the oldest first: what is made meanwhile does not shift a page."""
+        options |= {"metadata": None if self._single_user else {OWNER_KEY: user_id}, "limit": _PAGE}
+        options |= {"sort_by": "created_at", "sort_order": "asc"}
+        # All pages are read before who asked deletes one, which would shift the next page.
+        pages = all_pages(lambda offset: search(offset=offset, **options), _PAGE)
+        return [each async for each in pages if self._belongs(each, user_id)]
+
+    def _belongs(self, found: Mapping[str, Any], user_id: str) -> bool:
+        owner = (found.get("metadata") or {}).get(OWNER_KEY)
+        return bool(owner == user_id or (self._single_user and not owner))
+
+
+class ServerThreads(_Owned):
+    """The threads; an unknown one and one of another user look the same."""
+
+    async def metadata(self, user_id: str, thread_id: str) -> Json | None:
+        """Return the metadata of a user's thread, or `None`."""
+        # Searched, not read: an unknown id is no error then, and the values stay where they are.
+        found = await self._known([thread_id])
+        return found[0].get("metadata") or {} if found and self._belongs(found[0], user_id) else None
+
+    async def _known(self, thread_ids: list[str]) -> Sequence[Mapping[str, Any]]:
+        search = self._client().threads.search
+        return await as_server(search(ids=thread_ids, select=_SELECTED, limit=len(thread_ids)))
+
+    async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
+        """Write the mode into the metadata of a thread."""
+        await as_server(self._client().threads.update(thread_id, metadata={MODE_KEY: mode}))
+
+    async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Json:
+        """Return what memory put into the state of a turn; empty if the checkpoint is unknown."""
+        threads = self._client().threads
+        try:
+            if checkpoint_id:
+                states = [await as_server(threads.get_state(thread_id, checkpoint_id=checkpoint_id))]
+            else:
+                # Not its state as such: to that the server adds what a client sent last, and fails if it is no message.
+                states = await as_server(threads.get_history(thread_id, limit=1))
+        except NotFoundError:
+            return {}
+        memory = state_of(states[0]["values"] if states else None).get("memory")
+        return memory if isinstance(memory, dict) else {}
+
+    async def delete(self, thread_id: str) -> None:
+        """Stop what runs in a thread, then delete its checkpoints and its row."""
+        await as_server(_stop_and_delete(self._client(), thread_id))
+
+    async def revive(self, user_id: str, thread_ids: Iterable[str]) -> list[str]:
+        """Give those of the threads a row again that have none, so that they can be deleted; return which."""
+        revived: list[str] = []
+        for ids in batched(thread_ids, _PAGE):
+            # An id that is there already may be another user's: only what the server has not is made.
+            lost = set(ids).difference(str(thread["thread_id"]) for thread in await self._known(ids))
+            metadata = {} if self._single_user else {OWNER_KEY: user_id}
+            create = self._client().threads.create
+            for thread_id in filter(lost.__contains__, ids):
+                await as_server(create(thread_id=thread_id, metadata=metadata, if_exists="do_nothing"))
+                revived.append(thread_id)
+        return revived
+
+    async def all_of(self, user_id: str) -> AsyncIterator[str]:
+        """Yield the ids of the user's threads."""
+        for thread in await self._owned(user_id, self._client().threads.search, select=_SELECTED):
+            yield str(thread["thread_id"])
+
+
+class ServerCrons(_Owned):
+    """The crons."""
+
+    async def all_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
+        """Yield the id of each of the user's crons, and what its runs are given."""
+        for cron in await self._owned(user_id, self._client().crons.search):
+            yield str(cron["cron_id"]), {"payload": cron.get("payload"), "metadata": cron.get("metadata")}
+
+    async def delete(self, cron_id: str) -> None:
+        """Delete a cron: it runs no more."""
+        await as_server(self._client().crons.delete(cron_id))
 
 
 def batched(ids: Iterable[str], size: int) -> Iterator[list[str]]:
@@ -150,34 +162,3 @@ def _gone_meanwhile() -> Iterator[None]:
     except httpx.HTTPStatusError as error:
         if error.response.status_code not in (404, 409):
             raise
-
-
-class ServerCrons:
-    """The crons of the server that this process is.
-
-    Args:
-        single_user: Whether nobody logs in: then crons have no owner, and all belong to the one user there is.
-        client: Returns a client of the server.
-    """
-
-    def __init__(self, single_user: bool, client: Callable[[], LangGraphClient] = get_client) -> None:
-        self._single_user, self._client = single_user, client
-
-    async def all_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
-        """Yield the id of each of the user's crons, and what its runs are given."""
-        theirs = None if self._single_user else {OWNER_KEY: user_id}
-        found = all_pages(
-            lambda offset: self._client().crons.search(
-                metadata=theirs, limit=_PAGE, offset=offset, sort_by="created_at", sort_order="asc"
-            ),
-            _PAGE,
-        )
-        crons = [cron async for cron in found]
-        for cron in crons:  # after all pages are read: who deletes one must not shift the next page
-            owner = (cron.get("metadata") or {}).get(OWNER_KEY)
-            if owner == user_id or (self._single_user and owner is None):
-                yield str(cron["cron_id"]), {"payload": cron.get("payload"), "metadata": cron.get("metadata")}
-
-    async def delete(self, cron_id: str) -> None:
-        """Delete a cron: it runs no more."""
-        await as_server(self._client().crons.delete(cron_id))

@@ -10,7 +10,6 @@ from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messag
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
-from langgraph_sdk.schema import Thread
 
 from graphs.identity import OWNER_KEY
 from graphs.middleware.asked import MODEL, reading_graph
@@ -125,45 +124,41 @@ async def _of_checkpoints(service: MemoryService, saver: BaseCheckpointSaver[str
     checkpoints = own_checkpoints_of(service.settings)
     # A graph that only reads: whichever graph wrote a state, what is asked for stands under these names.
     graph = reading_graph(KeptState, saver)
-    found = await checkpoints.unwritten(page)
-    while found:
+    newest_read = ""
+    while found := await checkpoints.unwritten(page, after=newest_read):
         for thread_id, user_id in found:
-            values, waits_for = dict[str, Any](), tuple[str, ...]()
+            read: list[Left] = []
             with _one_thread(thread_id):
                 # As it was saved: of what a client sent last nobody knows that it is a message, and without naming the
                 # checkpoint LangGraph adds it, or fails.
-                newest = await saver.aget_tuple({"configurable": {"thread_id": thread_id}})
-                if newest:
+                if newest := await saver.aget_tuple({"configurable": {"thread_id": thread_id}}):
                     state = await graph.aget_state(newest.config)
-                    values, waits_for = state.values, state.next
-            for left in left_in(thread_id, user_id, values, values.get("messages", []), waits_for):
+                    values = state.values
+                    read = list(left_in(thread_id, user_id, values, values.get("messages", []), state.next))
+            for left in read:
                 yield left
-        found = await checkpoints.unwritten(page, after=found[-1][0])
+        newest_read = found[-1][0]
 
 
 async def _of_server() -> AsyncIterator[Left]:
+    threads = get_client().threads
     for key in ("memory", MEMORY_KEY):
-        async for thread in _threads_with({key: {HAS_UNWRITTEN: True}}):
-            values, metadata = thread.get("values"), thread.get("metadata") or {}
-            if isinstance(values, Mapping):
-                thread_id, messages, waits_for = str(thread["thread_id"]), list[BaseMessage](), tuple[str, ...]()
-                with _one_thread(thread_id):
-                    waits_for = tuple((await get_client().threads.get_state(thread_id))["next"])
-                    messages = convert_to_messages(values.get("messages") or [])
-                for left in left_in(thread_id, str(metadata.get(OWNER_KEY) or ""), values, messages, waits_for):
-                    yield left
+        options: dict[str, Any] = {"values": {key: {HAS_UNWRITTEN: True}}, "limit": _PAGE}
+        options |= {"sort_by": "created_at", "sort_order": "asc"}
+        async for thread in all_pages(lambda offset: threads.search(offset=offset, **options), _PAGE):  # noqa: B023
+            values, thread_id = state_of(thread.get("values")), str(thread["thread_id"])
+            found: list[Left] = []
+            with _one_thread(thread_id):
+                messages = convert_to_messages(values.get("messages") or [])
+                waits_for, owner = (
+                    (await threads.get_state(thread_id))["next"],
+                    state_of(thread.get("metadata")).get(OWNER_KEY),
+                )
+                found = list(left_in(thread_id, str(owner or ""), values, messages, waits_for))
+            for left in found:
+                yield left
 
 
 def _one_thread(thread_id: str) -> AbstractContextManager[None]:
     """Let a thread that cannot be read keep no other one, maybe of another user, from being looked at."""
     return tolerated(logger, "thread %s cannot be read: turns of it that were not written down stay so", thread_id)
-
-
-def _threads_with(values: dict[str, Any]) -> AsyncIterator[Thread]:
-    """Return the threads whose newest state holds these values, oldest first."""
-    return all_pages(
-        lambda offset: get_client().threads.search(
-            values=values, limit=_PAGE, offset=offset, sort_by="created_at", sort_order="asc"
-        ),
-        _PAGE,
-    )

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from graphs.persistence.sqlite_saver import open_checkpointer
-from graphs.server.thread_doors import DeletedThreads, DeletionDoor
+from graphs.server.deletions import DeletionDoor, Deletions
 from memory.effects import arun
 from memory.facts.store import FactStore
 from memory.namespaces import DELETIONS, Owner, thread_namespace
@@ -39,10 +39,13 @@ class Server:
         apply(facts_of(self.store), change("Likes figs"), thread_id=THREAD)
         self.store.put(thread_namespace(THREAD), ADA.due_key, {})
         routes = [Route(f"{prefix}/threads/{{thread_id}}", self._thread, methods=["GET", "DELETE"])]
-        self.app = Starlette(routes=routes, middleware=[Middleware(DeletionDoor, deleted=self.deleted)])
+        self.app = Starlette(routes=routes, middleware=[Middleware(DeletionDoor, deletions=self.deletions)])
 
-    async def deleted(self) -> DeletedThreads:
-        return DeletedThreads(self.store, None, self.clock, self.forgotten.append)
+    async def deletions(self) -> Deletions:
+        async def clear(thread_id: str) -> None:
+            self.forgotten.append(thread_id)
+
+        return Deletions(self.store, self.clock, clear)
 
     async def _thread(self, request: Request) -> Response:
         try:
@@ -70,7 +73,7 @@ class Server:
         async def is_there(thread_id: str) -> bool:
             return thread_id in self.threads
 
-        await (await self.deleted()).finish(is_there)
+        await (await self.deletions()).finish(is_there)
 
     def records(self) -> list[str]:
         return [item.value["state"] for item in self.store.search(DELETIONS)]
@@ -131,7 +134,7 @@ async def test_what_a_killed_process_left_of_a_deleted_thread_goes_from_disk_too
     server = Server()
     async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
         await saver.aput({"configurable": {"thread_id": THREAD, "checkpoint_ns": ""}}, empty_checkpoint(), {}, {})
-        deleted = DeletedThreads(server.store, saver, server.clock)
+        deleted = Deletions(server.store, server.clock, saver.adelete_thread)
         asked = await deleted.ask(THREAD)
         assert asked
         await arun(server.store, confirm_deletion(asked))
@@ -156,7 +159,7 @@ async def test_a_servers_own_checkpoints_go_too_unless_the_thread_is_there_again
     async def is_there(thread_id: str) -> bool:
         return has_row
 
-    deleted = DeletedThreads(server.store, None, server.clock, drop=drop)
+    deleted = Deletions(server.store, server.clock, clear_rowless=drop)
     asked = await deleted.ask(THREAD)
     assert asked
     await arun(server.store, confirm_deletion(asked))
@@ -176,7 +179,7 @@ async def test_checkpoints_that_cannot_be_deleted_are_tried_again() -> None:
     async def is_there(thread_id: str) -> bool:
         return False
 
-    deleted = DeletedThreads(server.store, None, server.clock, drop=drop)
+    deleted = Deletions(server.store, server.clock, clear_rowless=drop)
     asked = await deleted.ask(THREAD)
     assert asked
     await arun(server.store, confirm_deletion(asked))

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 from graphs.persistence import connection
 from graphs.server.assistants import AssistantContexts
 from graphs.server.bodies import WholeBodies
-from graphs.server.thread_doors import DeletedThreads, DeletionDoor, by_retention
+from graphs.server.deletions import DeletionDoor, Deletions, by_retention
 from graphs.server.unwritten import write_down_left
 from palimpsest import MemoryService
 from tests.fakes import Clock
@@ -24,10 +24,10 @@ async def look_back(service: MemoryService, store: BaseStore) -> int:
 def deletions_of(app: ASGIApp, store: BaseStore, clock: Clock) -> ASGIApp:
     """Return what stands before a server's routes of threads."""
 
-    async def deleted() -> DeletedThreads:
-        return DeletedThreads(store, None, clock)
+    async def deletions() -> Deletions:
+        return Deletions(store, clock)
 
-    return DeletionDoor(app, deleted=deleted)
+    return DeletionDoor(app, deletions=deletions)
 
 
 def reading_bodies(between: Middleware, seconds: float) -> list[Middleware]:
@@ -41,7 +41,7 @@ async def finish_deletions(store: BaseStore, clock: Clock, rows: Container[str])
     async def is_there(thread_id: str) -> bool:
         return thread_id in rows
 
-    await DeletedThreads(store, None, clock).finish(is_there)
+    await Deletions(store, clock).finish(is_there)
 
 
 def deleting_by_age() -> None:

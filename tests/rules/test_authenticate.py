@@ -143,11 +143,11 @@ def test_another_method_takes_the_place_of_tokens() -> None:
         (AuthSettings(secret="short"), "PALIMPSEST_AUTH_SECRET must have at least 32 bytes"),
         (AuthSettings(public_key="ssh-rsa AAAA"), "PALIMPSEST_AUTH_PUBLIC_KEY"),
         (AuthSettings(jwks_url="http://id.example/keys"), "PALIMPSEST_AUTH_JWKS_URL must start with https"),
-        (AuthSettings(authenticator="nowhere:at_all"), "PALIMPSEST_AUTH_AUTHENTICATOR must be module:function"),
+        (AuthSettings(authenticator="nowhere:at_all"), "PALIMPSEST_AUTH_AUTHENTICATOR must be module:name"),
         (AuthSettings(authenticator=""), "exactly one of"),
         (
             AuthSettings(authenticator="graphs.server.authenticate"),
-            "PALIMPSEST_AUTH_AUTHENTICATOR must be module:function",
+            "PALIMPSEST_AUTH_AUTHENTICATOR must be module:name",
         ),
     ],
 )
@@ -167,11 +167,11 @@ def test_the_environment_says_how() -> None:
     ("changes", "settings", "says"),
     [
         ({"exp": 1}, {}, "expired"),
-        ({"exp": None}, {}, "no claim `exp`"),
-        ({"sub": None}, {}, "no claim `sub`"),
-        ({"aud": "other"}, {"audience": "chat"}, "PALIMPSEST_AUTH_AUDIENCE"),
-        ({"iss": "other"}, {"issuer": "us"}, "PALIMPSEST_AUTH_ISSUER"),
-        ({"nbf": 9e9}, {}, "not valid yet"),
+        ({"exp": None}, {}, '"exp" claim'),
+        ({"sub": None}, {}, '"sub" claim'),
+        ({"aud": "other"}, {"audience": "chat"}, "Audience"),
+        ({"iss": "other"}, {"issuer": "us"}, "issuer"),
+        ({"nbf": 9e9}, {}, "not yet valid"),
     ],
 )
 def test_a_refusal_says_what_is_wrong_with_the_token(
@@ -181,9 +181,9 @@ def test_a_refusal_says_what_is_wrong_with_the_token(
 
 
 def test_a_refusal_says_what_is_wrong_with_the_signature(hmac: Authenticator) -> None:
-    assert "another key" in refusal(hmac, bearer(SECRET[::-1]))
-    assert "no JSON web token" in refusal(hmac, "Bearer x")
-    assert "algorithm" in refusal(hmac, bearer(PRIVATE_KEY, "RS256"))
+    assert "Signature verification failed" in refusal(hmac, bearer(SECRET[::-1]))
+    assert "DecodeError" in refusal(hmac, "Bearer x")
+    assert "InvalidAlgorithm" in refusal(hmac, bearer(PRIVATE_KEY, "RS256"))
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,15 @@
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytest
 from langgraph_sdk import Auth
 
 from graphs.server.authenticate import User
-from graphs.server.permissions import deny, make_auth, own_store, own_thread
+from graphs.server.permissions import authorize, make_auth
 from memory.namespaces import Owner, user_root
 
 ADA = Owner.of("ada")
 
-Resource = Literal["threads", "crons", "assistants", "store"]
+Resource = Literal["agents", "threads", "crons", "assistants", "store"]
 
 
 class Caller:
@@ -31,7 +31,7 @@ class Caller:
 
 
 def asks(resource: Resource, action: Any, *permissions: str) -> Auth.types.AuthContext:
-    return Auth.types.AuthContext(permissions=permissions, user=Caller(), resource=resource, action=action)
+    return Auth.types.AuthContext(permissions=permissions, user=Caller(), resource=cast("Any", resource), action=action)
 
 
 async def refused(rule: Any, ctx: Auth.types.AuthContext, value: dict[str, Any], status: int = 403) -> str:
@@ -42,12 +42,12 @@ async def refused(rule: Any, ctx: Auth.types.AuthContext, value: dict[str, Any],
 
 
 async def test_what_no_rule_knows_is_denied() -> None:
-    assert await deny(asks("threads", "create"), {}) is False
+    assert await authorize(asks("agents", "create"), {}) is False
 
 
 @pytest.mark.parametrize("mode", ["off", "", 1, ["normal"]])
 async def test_a_thread_in_no_known_mode_is_refused_with_the_field(mode: object) -> None:
-    detail = await refused(own_thread, asks("threads", "update"), {"metadata": {"memory_mode": mode}}, status=422)
+    detail = await refused(authorize, asks("threads", "update"), {"metadata": {"memory_mode": mode}}, status=422)
     assert "metadata.memory_mode must be one of normal, read_only, incognito" in detail
 
 
@@ -67,42 +67,41 @@ async def test_a_thread_in_no_known_mode_is_refused_with_the_field(mode: object)
     ],
 )
 async def test_the_store_of_others_is_closed(action: str, namespace: tuple[str, ...]) -> None:
-    assert "must begin with your own" in await refused(own_store, asks("store", action), {"namespace": namespace})
+    assert "must begin with your own" in await refused(authorize, asks("store", action), {"namespace": namespace})
 
 
 @pytest.mark.parametrize("action", ["get", "search", "list_namespaces"])
 @pytest.mark.parametrize("kind", ["facts", "history", "journal", "outbox", "receipts", "seen"])
 async def test_the_own_store_may_be_read(action: str, kind: Any) -> None:
     value = {"namespace": ADA.namespace(kind)}
-    await own_store(asks("store", action), value)
+    await authorize(asks("store", action), value)
     assert value == {"namespace": ADA.namespace(kind)}
 
 
 @pytest.mark.parametrize("action", ["put", "delete"])
 async def test_of_the_own_store_facts_and_profile_may_be_written(action: str) -> None:
     for kind in ("facts", "profile"):
-        await own_store(asks("store", action), {"namespace": ADA.namespace(kind)})
+        await authorize(asks("store", action), {"namespace": ADA.namespace(kind)})
     closed = [ADA.namespace(kind) for kind in ("history", "journal", "outbox", "seen", "receipts")]
     for namespace in [*closed, ADA.control, user_root("ada"), (*ADA.namespace("facts"), "deeper")]:
-        assert "may be written" in await refused(own_store, asks("store", action), {"namespace": namespace})
+        assert "may be written" in await refused(authorize, asks("store", action), {"namespace": namespace})
 
 
 @pytest.mark.parametrize("action", ["search", "list_namespaces"])
 @pytest.mark.parametrize("namespace", [None, ()])
 async def test_from_the_root_means_from_the_own_part(action: str, namespace: tuple[str, ...] | None) -> None:
     value: dict[str, Any] = {"namespace": namespace}
-    await own_store(asks("store", action), value)
+    await authorize(asks("store", action), value)
     assert value["namespace"] == user_root("ada")
 
 
 async def test_the_root_itself_is_no_place_to_write() -> None:
     for action in ("put", "get", "delete"):
-        await refused(own_store, asks("store", action), {"namespace": ()})
+        await refused(authorize, asks("store", action), {"namespace": ()})
 
 
 def test_every_resource_has_a_rule_and_the_rest_is_denied() -> None:
     auth = make_auth(lambda _: User(identity="ada", permissions=[]))
-    assert auth._global_handlers == [deny]
-    assert {resource for resource, _ in auth._handlers} == {"threads", "assistants", "crons", "store"}
+    assert (auth._global_handlers, auth._handlers) == ([authorize], {})
     with pytest.raises(ValueError, match="already set"):
-        auth.authenticate(deny)  # type: ignore[type-var]
+        auth.authenticate(authorize)  # type: ignore[type-var]

@@ -1,14 +1,9 @@
 """What a server's start does without: it is waited for, by people and by hundreds of tests."""
 
-import gc
 import json
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
-
-from graphs.server.lasting import lasting
 
 # Of the command line, the embedded models and a database that a plain server does not have; and of models and files
 # that it opens later.
@@ -50,15 +45,3 @@ def test_a_start_imports_nothing_that_it_does_not_need_and_looks_for_no_garbage_
     assert [name for name in NEEDLESS if name in modules] == []
     assert (collections, is_enabled) == (0, True)
     assert frozen > 100_000
-
-
-@pytest.mark.parametrize("enabled", [True, False])
-def test_a_collector_that_was_off_stays_off(enabled: bool) -> None:
-    try:
-        if not enabled:
-            gc.disable()
-        with lasting():
-            assert not gc.isenabled()
-        assert gc.isenabled() is enabled
-    finally:
-        gc.enable()

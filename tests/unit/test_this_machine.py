@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from graphs.server.this_machine import ThisMachineOnly, why_not
+from graphs.server.asgi import Guarded
+from graphs.server.this_machine import this_machine_only, why_not
 from graphs.settings import Settings
 
 NOBODY: frozenset[str] = frozenset()
@@ -93,7 +94,7 @@ async def answers(settings: Settings, **scope: Any) -> bool:
             assert message["status"] == 403
 
     request = {"type": "http", "method": "GET", "path": "/store", "headers": [(b"host", b"api")], "client": (HERE, 1)}
-    await ThisMachineOnly(app, settings=settings)({**request, **scope}, receive, send)
+    await Guarded(app, guard=this_machine_only(settings))({**request, **scope}, receive, send)
     return bool(reached)
 
 
@@ -114,10 +115,8 @@ async def test_outside_of_single_user_mode_others_decide() -> None:
 
 
 def test_an_open_server_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    async def app(scope: Scope, receive: Receive, send: Send) -> None: ...
-
     for settings in (Settings(), Settings(single_user=True), Settings(open_to_network=True)):
-        ThisMachineOnly(app, settings=settings)
+        this_machine_only(settings)
     assert caplog.records == []
-    ThisMachineOnly(app, settings=Settings(single_user=True, open_to_network=True))
+    this_machine_only(Settings(single_user=True, open_to_network=True))
     assert ["PALIMPSEST_OPEN_TO_NETWORK" in record.message for record in caplog.records] == [True]

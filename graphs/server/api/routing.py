@@ -157,7 +157,7 @@ def let_in(request: Request) -> tuple[Service, str]:
         RefusedRequest: 403, 401 or 429.
     """
     service: Service = request.app.state.service
-    if not service.settings.single_user:  # in single-user mode `ThisMachineOnly` stands before every route
+    if not service.settings.single_user:  # in single-user mode `this_machine_only` stands before every route
         check_origin(request, service.settings.allowed_origins)
     user_id = user_of(request, single_user=service.settings.single_user)
     service.limit.take(user_id)

@@ -2,11 +2,11 @@
 
 from graphs.server.page import chat, facts, held, parts, preview
 from graphs.server.page.assets import assets
-from graphs.server.page.door import PageDoor
+from graphs.server.page.door import page_door
 from graphs.server.page.pages import PageRoutes
 from graphs.server.page.rendering import templates
 
-__all__ = ["PAGES", "PageDoor", "load_page", "routes"]
+__all__ = ["PAGES", "load_page", "page_door", "routes"]
 
 PAGES: tuple[PageRoutes, ...] = (facts.pages, held.pages, parts.pages, preview.pages, chat.pages)
 

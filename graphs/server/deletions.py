@@ -1,0 +1,198 @@
+"""A deletion of a thread takes along what memory learned from it: recorded first, then granted, then carried out.
+
+That is so where somebody asks for it. Threads that are only old go without, told apart by a context variable that this
+process alone can set.
+"""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import parse_qs
+from uuid import UUID
+
+from langgraph.store.base import BaseStore
+from langgraph_sdk import get_client
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from graphs.identity import as_server
+from graphs.server.asgi import get
+from graphs.server.threads import all_pages
+from graphs.turn.state import MEMORY_KEY
+from memory.context.running_summary import state_of
+from memory.effects import arun, tolerated
+from memory.erase import aerase_thread
+from memory.threads import Deletion, ask_deletion, confirm_deletion, deletions_left, settle_deletion
+from memory.unwritten import HAS_UNWRITTEN
+
+logger = logging.getLogger(__name__)
+
+by_retention: ContextVar[bool] = ContextVar("palimpsest_by_retention", default=False)
+"""Set where this process itself deletes a thread as it is old: it takes nothing of memory along. No request sets it."""
+
+_PATH = re.compile("(?P<root>.*)/(?P<kind>threads|assistants)/(?P<id>[^/]+)/?")
+_PAGE, _DAY = 100, 86_400.0
+
+Clear = Callable[[str], Awaitable[object]]
+
+
+async def _nothing(_: str) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Deletions:
+    """Carries deletions out: recorded first, so that a later start finishes what this process cannot.
+
+    Attributes:
+        store: Where memory is kept.
+        clock: Returns seconds since the epoch.
+        clear: Deletes what else this process and its files hold of a thread: a run that is going on may have saved
+            something since.
+        clear_rowless: Deletes the checkpoints of a thread whose row is gone, where they are a server's own.
+    """
+
+    store: BaseStore
+    clock: Callable[[], float]
+    clear: Clear = _nothing
+    clear_rowless: Clear = _nothing
+
+    async def ask(self, thread_id: str) -> Deletion | None:
+        """Record the request of somebody who may delete the thread; `None` if memory fails, which stops nobody."""
+        with tolerated(logger, "what came from thread %s will not be erased", thread_id, level=logging.ERROR):
+            return await arun(self.store, ask_deletion(thread_id, self.clock()))
+        return None
+
+    async def refuse(self, asked: Deletion) -> None:
+        """Forget a request: the thread lives."""
+        with tolerated(logger, "a refused deletion stays recorded"):  # the sweep sees that the thread is there
+            await arun(self.store, settle_deletion(asked))
+
+    async def carry_out(self, asked: Deletion) -> None:
+        """Erase what came from a thread that is deleted; what fails is tried again by the sweep."""
+        with tolerated(logger, "what came from thread %s is not erased yet", asked.thread_id, level=logging.ERROR):
+            await arun(self.store, confirm_deletion(asked))
+            erased = await aerase_thread(self.store, asked.thread_id, clock=self.clock)
+            await self.clear(asked.thread_id)
+            await arun(self.store, settle_deletion(asked))
+            logger.info("erased what came from thread %s: items %d", asked.thread_id, erased)
+
+    async def finish(self, is_there: Callable[[str], Awaitable[bool]]) -> None:
+        """Carry out what earlier processes were asked for and could not finish.
+
+        Args:
+            is_there: Says whether the server has a thread: if so, nobody knows that its deletion was granted.
+        """
+        for asked in await arun(self.store, deletions_left(self.clock())):
+            has_row = await is_there(asked.thread_id)
+            if asked.state == "asked" and has_row:
+                await self.refuse(asked)
+                continue
+            with tolerated(logger, "deleted thread %s is not gone yet", asked.thread_id, level=logging.ERROR):
+                # A server deletes the row first: killed then, it never comes to the checkpoints. A row that is there
+                # again is another conversation's.
+                if not has_row:
+                    await self.clear_rowless(asked.thread_id)
+                await self.carry_out(asked)
+
+
+class DeletionDoor:
+    """Records who asks for a thread to be deleted, lets the server decide, and carries out what it grants.
+
+    The answer waits until what memory learned from the thread is erased. Only a thread that the caller may read is
+    recorded: nobody can make a record of another user's.
+
+    Args:
+        app: What answers.
+        deletions: Returns what carries them out.
+    """
+
+    def __init__(self, app: ASGIApp, *, deletions: Callable[[], Awaitable[Deletions]]) -> None:
+        self._app, self._deletions = app, deletions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        is_deletion = scope["type"] == "http" and scope["method"] == "DELETE" and not by_retention.get()
+        path = _PATH.fullmatch(scope["path"]) if is_deletion else None
+        if path is None:
+            await self._app(scope, receive, send)
+            return
+        deletions, asked = await self._deletions(), list[Deletion]()
+        for thread_id in await _doomed(scope, path["kind"], path["id"]):
+            status, _ = await get(self._app, scope, f"{path['root']}/threads/{thread_id}")
+            # Recorded before the server decides: a crash after its answer must not lose what was granted.
+            if status == 200 and (record := await deletions.ask(thread_id)):
+                asked.append(record)
+
+        async def answer(message: Message) -> None:
+            status = message.get("status", 500)  # after a failure of the server, the sweep finds out
+            for record in asked if status < 500 else ():
+                # An assistant goes with those of its threads that the server lets the caller delete; others live on.
+                if status < 300 and (path["kind"] == "threads" or not await is_there(record.thread_id)):
+                    await deletions.carry_out(record)
+                else:
+                    await deletions.refuse(record)
+            await send(message)
+
+        await self._app(scope, receive, answer)
+
+
+async def _doomed(scope: Scope, kind: str, named: str) -> list[str]:
+    """Return the threads that the request is about; an assistant may be deleted with its threads."""
+    try:
+        named = str(UUID(named))
+    except ValueError:
+        return []
+    if kind == "threads":
+        return [named]
+    if parse_qs(scope["query_string"].decode("latin-1")).get("delete_threads", [""])[0].lower() != "true":
+        return []
+    search, theirs = get_client().threads.search, {"assistant_id": named}
+    pages = all_pages(lambda offset: search(metadata=theirs, select=["thread_id"], limit=_PAGE, offset=offset), _PAGE)
+    return [str(thread["thread_id"]) async for thread in pages]
+
+
+async def is_there(thread_id: str) -> bool:
+    """Say whether the server has a thread, whoever's it is."""
+    return bool(await as_server(get_client().threads.search(ids=[thread_id], select=["thread_id"], limit=1)))
+
+
+async def drop_old_threads(days: int, now: float) -> None:
+    """Delete the threads that nobody went on with for so many days; what memory learned of them stays.
+
+    What fails is tried again with the next look.
+    """
+    found: list[Mapping[str, Any]] = []
+    oldest: dict[str, Any] = {"sort_by": "updated_at", "sort_order": "asc", "limit": _PAGE}
+    oldest["select"] = ["thread_id", "updated_at", "status", "values"]
+    search, is_last = get_client().threads.search, False
+    while not is_last:  # all are read before one is deleted, which would shift the next page
+        page = await as_server(search(offset=len(found), **oldest))
+        found += page
+        is_last = len(page) < _PAGE or not is_old(page[-1], days, now)
+    for thread_id in [str(thread["thread_id"]) for thread in found if may_go(thread, days, now)]:
+        with tolerated(logger, "old thread %s stays", thread_id):
+            await as_server(_delete_by_age(thread_id))
+            logger.info("dropped thread %s, with which nobody went on for %d days", thread_id, days)
+
+
+def may_go(thread: Mapping[str, Any], days: int, now: float) -> bool:
+    """Say whether a thread is old, at rest, and has nothing that is still to be written down for memory."""
+    values = state_of(thread.get("values"))
+    is_left = any(state_of(values.get(key)).get(HAS_UNWRITTEN) for key in ("memory", MEMORY_KEY))
+    return is_old(thread, days, now) and thread.get("status") != "busy" and not is_left
+
+
+def is_old(thread: Mapping[str, Any], days: int, now: float) -> bool:
+    """Say whether nobody changed a thread for so many days."""
+    said = thread.get("updated_at")
+    moment = said if isinstance(said, datetime) else datetime.fromisoformat(str(said))
+    return moment.timestamp() < now - days * _DAY
+
+
+async def _delete_by_age(thread_id: str) -> None:
+    by_retention.set(True)  # in the context of this task alone
+    await get_client().threads.delete(thread_id)
