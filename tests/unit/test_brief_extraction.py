@@ -6,7 +6,7 @@ import pytest
 
 from graphs.local.notes import rules
 from graphs.local.notes.category import category_of
-from graphs.local.notes.rules import about_its_subject, is_about_the_same, is_statement, without_requests
+from graphs.local.notes.rules import is_statement, without_requests
 from memory import prompts
 from memory.config import Category, MemoryConfig
 from memory.extraction.answer import ExtractionError, parse_answer
@@ -141,9 +141,6 @@ def test_the_checks_of_the_full_form_hold() -> None:
     "sentence",
     [
         "What do people do here?",
-        "User asks for a recipe.",
-        "User wants to know how to begin.",
-        "User thanks.",
         "He agreed to stop.",
     ],
 )
@@ -154,24 +151,6 @@ def test_what_tells_nothing_of_the_user_is_no_statement(sentence: str) -> None:
 @pytest.mark.parametrize("sentence", ["User wants to learn Norwegian.", "User is allergic to nuts.", "Tom is a nurse."])
 def test_what_tells_something_is_one(sentence: str) -> None:
     assert is_statement(sentence)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "source", "told"),
-    [
-        ("User found a job.", "Tom found a job here!", "Tom found a job."),
-        ("User stays in Porto.", "My partner Tom stays in Porto until June.", "Tom stays in Porto."),
-        ("User visits next week.", "Good. Next week my mother visits.", "User's mother visits next week."),
-        ("User agreed to stop.", "Yes. He agreed to stop.", ""),
-        ("User told Karis to send a list.", "Karis told me to send a list.", ""),
-        ("User moved to Oslo.", "Just moved to Oslo.", "User moved to Oslo."),
-        ("User moved to Oslo.", "I moved to Oslo.", "User moved to Oslo."),
-        ("User is a nurse.", "I'm a nurse.", "User is a nurse."),
-        ("User's mother is 71.", "She is 71.", "User's mother is 71."),
-    ],
-)
-def test_the_user_is_not_made_the_subject_of_what_others_do(sentence: str, source: str, told: str) -> None:
-    assert about_its_subject(sentence, source) == told
 
 
 @pytest.mark.parametrize(
@@ -233,11 +212,6 @@ def test_a_title_ends_no_sentence() -> None:
     model = RecordingModel(replies=[notes("User's doctor gave them an EpiPen.")])
     found = extract_facts(model, [said("My doctor, Dr. Osei, gave me an EpiPen for the bees.")], config=BRIEF)
     assert any("Dr. Osei" in content for content in contents(found))
-
-
-def test_two_facts_that_share_a_word_are_not_about_the_same() -> None:
-    assert not is_about_the_same("User sold the red car.", "User likes red wine.")
-    assert is_about_the_same("User moves to Oslo in May.", "User moves to Oslo in June with Tom.")
 
 
 @pytest.mark.parametrize(

@@ -64,18 +64,3 @@ def test_a_model_that_repeats_an_example_tells_nothing(language: str) -> None:
     said = next(each["said"] for each in DIALOGUES if each["language"] == language)
     echoed = json.loads(FOREIGN_EXAMPLES[language][2][1])["facts"][0]
     assert extracted(said, echoed)[1].changes == ()
-
-
-@pytest.mark.parametrize(
-    ("said", "noted"),
-    [
-        ("¿Cuánto tarda el tren de Madrid a Sevilla?", "El usuario quiere saber cuánto tarda el tren."),
-        ("Das hat mir sehr geholfen, so ein Glück!", "Der Nutzer danke der Antwort."),
-        ("C'est très clair pour moi, alors.", "L'utilisateur remercie l'assistant."),
-        ("Isso me ajudou muito, que bom.", "O usuário agradece a ajuda."),
-        ("Теперь мне всё понятно.", "Пользователь благодарит за помощь."),
-        ("それはよくわかりました。", "ユーザーは助けに感謝している。"),
-    ],
-)
-def test_that_somebody_asked_or_thanked_is_no_fact(said: str, noted: str) -> None:
-    assert extracted(said, noted)[1].changes == ()

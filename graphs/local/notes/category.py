@@ -6,13 +6,10 @@ promise has its verb, an opinion its adjective, a decision what was taken and wh
 
 import re
 from collections.abc import Mapping
-from typing import Final
 
 from memory.config import Category
 from memory.facts.words import words
 from memory.text import sentences
-
-_DAYS: Final = "mon|tues|wednes|thurs|fri|satur|sun"
 
 # Whoever says one of these tells of a decision, whatever they like or plan beside it.
 _DECIDES = re.compile(

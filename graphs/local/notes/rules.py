@@ -12,12 +12,7 @@ from graphs.local.notes.reasons import with_reasons
 from graphs.local.notes.retelling import in_third_person
 from memory.config import Category
 from memory.facts.words import words
-from memory.text import fold, sentences, word_set
-
-# "Rome" is said by "Roma", and "Oslo" by "Oslo's".
-_BEGINNING: Final = 3
-_WORD = re.compile(r"[^\W\d_]+")
-_USER: Final = "User Nutzer"
+from memory.text import fold, sentences
 
 
 def examples(said: str) -> Sequence[tuple[str, str]]:
@@ -35,10 +30,9 @@ def stated(text: str, day: date | None) -> str:
 
 def kept(notes: Sequence[str], told: str, heard: str, longest: int) -> Sequence[tuple[str, Category]]:
     """Return the facts of a message, with their categories (`memory.config.NoteRules`)."""
-    known, parts = _beginnings(f"{heard} {_USER}"), sentences(told)
+    parts = sentences(told)
     own = [each for each in notes if each not in FOREIGN_NOTES or words(each) <= words(heard)]
-    whole = [about_its_subject(each, told) for each in own if is_statement(each) and _names_in(each) <= known]
-    whole = [each for each in whole if each]
+    whole = [each for each in own if is_statement(each) and _names_in(each) <= _beginnings(f"{heard} {_USER}")]
     found = with_reasons(with_overlooked(whole, parts), parts, longest)
     return [(text, note.category) for note in found if (text := in_third_person(note.text))]
 
@@ -49,9 +43,11 @@ def _names_in(note: str) -> frozenset[str]:
 
 
 def _beginnings(text: str) -> frozenset[str]:
-    return frozenset(word[:_BEGINNING] for word in _WORD.findall(fold(text)))
+    # "Rome" is said by "Roma", and "Oslo" by "Oslo's".
+    return frozenset(word[:3] for word in re.findall(r"[^\W\d_]+", fold(text)))
 
 
+_USER: Final = "User Nutzer"
 _ASKING = re.compile(
     r"(?:(?:and|but|so|also|then|ok|okay|well|hi|hello|hey|thanks|please)[,!]?\s)*"
     r"(?:what|which|how|who|whom|whose|where|when|why|is|are|was|were|do|does|did|can|could|"
@@ -94,66 +90,13 @@ _ACKNOWLEDGED = re.compile(
     r"good (?:morning|evening|night)|thanks?(?: you)?(?: (?:so|very) much| a lot)?(?: for .{0,40})?)\b[,.!]?",
     re.IGNORECASE,
 )
-_IDLE = re.compile(
-    r"(?:the )?user (?:asks|asked|is asking|wonders|wants to know|would like to know|needs? (?:advice|help|to know)|"
-    r"is looking for (?:advice|tips|help)|says?\b|said\b|thanks?\b|greets?\b|"
-    r"does(?:n['\u2019]t| not) know(?: yet)?[.!]?$)"
-    r"|el usuario (?:pregunta|quiere saber|agradece|saluda|da las gracias)\b"
-    r"|der nutzer (?:fragt|möchte wissen|will wissen|bedankt|dankt?e?|grüßt)\b"
-    r"|l['\u2019]utilisateur (?:demande|veut savoir|souhaite savoir|remercie|salue)\b"
-    r"|o usuário (?:pergunta|quer saber|agradece|cumprimenta)\b"
-    r"|пользователь (?:спрашивает|хочет знать|благодарит|здоровается|приветствует)\b"
-    r"|ユーザーは.{0,80}(?:尋ねて|質問して|聞いて|知りたい|感謝して|挨拶)",
-    re.IGNORECASE,
-)
-
-
 # Of whom it tells cannot be known where it stands alone.
 _POINTING = re.compile(r"(?:he|she|it|they|this|that|these|those)\b", re.IGNORECASE)
 
 
 def is_statement(sentence: str) -> bool:
-    """Say whether a sentence tells something by itself, and does not only ask, or report that somebody asked."""
-    is_question = sentence.rstrip().endswith(("?", "\uff1f"))
-    return not (is_question or _IDLE.match(sentence) or _POINTING.match(sentence))
-
-
-_USER_DOES = re.compile(r"User (?P<verb>[^\W\d_]+)")
-# Who may stand before a verb and be the user, also where "I" is left out: "Just moved to Oslo."
-_SELF: Final = word_set(
-    "i we just also already finally recently still never always only then now so and but have had to"
-)
-_SOMEBODY: Final = word_set("he she it they who that which")
-
-
-def about_its_subject(sentence: str, source: str) -> str:
-    """Return "Tom found a job" for "User found a job" where the user said so of Tom; empty where it is unclear of whom.
-
-    A small model makes the user the subject of what others do. It keeps the verb, which leads to who does it.
-    """
-    claimed = _USER_DOES.match(sentence)
-    if claimed is None:
-        return sentence
-    said, rest = source.split(), sentence.removeprefix("User")
-    places = (n for n, word in enumerate(said) if n and word.rstrip(".,;:!?") == claimed["verb"])
-    at = next((n for n in places if _goes_on(said[n:], rest)), 0)
-    subject = said[at - 1] if at else ""
-    if not subject.isalpha() or subject.casefold() in _SELF:
-        return sentence
-    if subject.casefold() in rest.casefold():  # "Karis told me": of "User told Karis" neither half can be trusted
-        return ""
-    if at > 1 and said[at - 2].casefold() in ("my", "our"):
-        return f"User's {subject}{rest}"
-    if subject.casefold() in _SOMEBODY:
-        return ""
-    return f"{subject}{rest}" if subject[0].isupper() else sentence
-
-
-def _goes_on(said: Sequence[str], rest: str) -> bool:
-    """Say whether the first telling word behind a verb, if its sentence has one, is also told: "is Ada", or "is 71"."""
-    end = next((n for n, word in enumerate(said, 1) if word.endswith((".", "!", "?"))), len(said))
-    behind = next(filter(None, map(words, said[1:end])), frozenset[str]())
-    return behind <= words(rest)
+    """Say whether a sentence tells something by itself, and does not only ask."""
+    return not (sentence.rstrip().endswith(("?", "\uff1f")) or _POINTING.match(sentence))
 
 
 # What tells that something is no longer as it was.
@@ -168,11 +111,6 @@ _LEAST_SHARED: Final = 2
 
 def replaces(said: str, content: str, older: str) -> bool:
     """Say whether a fact of a message takes the place of an older one: something changed, and both share most words."""
-    return bool(_CHANGES.search(said)) and is_about_the_same(content, older)
-
-
-def is_about_the_same(content: str, other: str) -> bool:
-    """Say whether two facts share so many words that the newer one replaces the older one where something changed."""
-    mine, its = ({word for word in words(text) if len(word) > 1} for text in (content, other))  # the "s" of "User's"
-    shared = len(mine & its)
+    mine, its = ({word for word in words(text) if len(word) > 1} for text in (content, older))  # the "s" of "User's"
+    shared = len(mine & its) if _CHANGES.search(said) else 0
     return shared >= _LEAST_SHARED and shared >= _SHARED * min(len(mine), len(its))
