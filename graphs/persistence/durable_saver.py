@@ -1,15 +1,21 @@
-"""What is the same in our checkpointers, wherever they keep what they hold: deletions of threads and of runs."""
+"""What our checkpointers do that stock ones lack, once for SQLite and Postgres: statements in one language of both."""
 
-import json
+import asyncio
 import logging
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
-import aiosqlite
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
 from langgraph.checkpoint.base import id as ids
 
 from memory.context.running_summary import RunningSummary
@@ -17,84 +23,269 @@ from memory.text import check_encodable
 
 logger = logging.getLogger(__name__)
 
-KEPT_SECONDS = 7 * 86_400
-"""Longer than any run that was going on when its thread was deleted."""
-
-CREATE = """
-    CREATE TABLE IF NOT EXISTS dead_checkpoints (
-        thread_id TEXT NOT NULL, checkpoint_id TEXT NOT NULL, at REAL NOT NULL,
-        PRIMARY KEY (thread_id, checkpoint_id)) WITHOUT ROWID"""
-_BURY = "INSERT OR REPLACE INTO dead_checkpoints (thread_id, checkpoint_id, at) VALUES (?, ?, ?)"
-_BURY_THREAD = """
-    INSERT OR REPLACE INTO dead_checkpoints (thread_id, checkpoint_id, at)
-    SELECT DISTINCT thread_id, checkpoint_id, ? FROM checkpoints WHERE thread_id = ?"""
-_IS_DEAD = """
-    SELECT 1 FROM dead_checkpoints
-    WHERE thread_id = ? AND checkpoint_id IN (SELECT value FROM json_each(?)) LIMIT 1"""
-_FORGET = "DELETE FROM dead_checkpoints WHERE at < ?"
-
-
-def ancestors(config: RunnableConfig, metadata: CheckpointMetadata | None = None) -> set[str]:
-    """Return the checkpoints that a new one goes on from: the one before it, and those of the graphs around it."""
-    named: list[Any] = [config["configurable"].get("checkpoint_id"), *((metadata or {}).get("parents") or {}).values()]
-    return {str(identity) for identity in named if identity}
-
-
-async def bury_thread(connection: aiosqlite.Connection, thread_id: str) -> None:
-    """Note all checkpoints of a thread that is about to be deleted, and forget those of long ago."""
-    now = time.time()
-    await connection.execute(_FORGET, (now - KEPT_SECONDS,))
-    await connection.execute(_BURY_THREAD, (now, thread_id))
-
-
-async def bury(connection: aiosqlite.Connection, thread_id: str, checkpoint_id: str) -> None:
-    """Note one checkpoint that descends from a dead one; what its tasks wrote before it goes."""
-    await connection.execute(_BURY, (thread_id, checkpoint_id, time.time()))
-    await connection.execute("DELETE FROM writes WHERE thread_id = ? AND checkpoint_id = ?", (thread_id, checkpoint_id))
-
-
-async def is_dead(connection: aiosqlite.Connection, thread_id: str, checkpoint_ids: Iterable[str]) -> bool:
-    """Say whether any of these checkpoints went with its thread."""
-    async with connection.execute(_IS_DEAD, (thread_id, json.dumps(sorted(checkpoint_ids)))) as cursor:
-        return await cursor.fetchone() is not None
-
-
 CHECKPOINTED_TYPES = ((RunningSummary.__module__, RunningSummary.__qualname__),)
 """Our classes that come back from a checkpoint as themselves; with these named, no unknown class is ever built."""
 
+KEPT_SECONDS = 7 * 86_400
+"""Longer than any run that was going on when its thread was deleted."""
+
+_BEGIN_SECONDS = 10.0  # how long what a task wrote waits for its thread's first checkpoint
 _HOUR = 36_000_000_000  # in steps of 100 ns
+
+Execute = Callable[..., Awaitable[list[Any]]]
+"""Executes a statement with the values of its `:names`, and returns the rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """Where SQLite and Postgres differ.
+
+    Attributes:
+        writes: The table of what tasks wrote.
+        tables: All that hold something of a thread.
+        copies: The statements that copy a thread, `:source`, to another, `:target`.
+        unwritten: Which threads, `:limit` of them behind `:after`, each with its user, may name unwritten turns.
+        saying: The expression for what some metadata `{of}` say under a `{name}`.
+        among: What stands behind an expression that is to be one of the values of a parameter.
+        listed: Returns such values as they are passed.
+    """
+
+    writes: str
+    tables: Sequence[str]
+    copies: Sequence[str]
+    unwritten: str
+    saying: str
+    among: str
+    listed: Callable[[list[str]], object]
+
+    def said(self, name: str, of: str = "metadata") -> str:
+        """Return the expression for what the metadata of a checkpoint say under a name."""
+        return self.saying.format(name=name, of=of)
+
+    def user(self, of: str = "metadata") -> str:
+        """Return the expression for whose checkpoint it is, as the server says; empty where nobody logs in."""
+        return f"COALESCE({self.said('langgraph_auth_user_id', of)}, '')"
+
+
+CREATE = """
+    CREATE TABLE IF NOT EXISTS palimpsest_dead_checkpoints (
+        thread_id TEXT NOT NULL, checkpoint_id TEXT NOT NULL, at DOUBLE PRECISION NOT NULL,
+        PRIMARY KEY (thread_id, checkpoint_id))"""
+_AGAIN = "ON CONFLICT (thread_id, checkpoint_id) DO UPDATE SET at = excluded.at"
+_BURY = f"""
+    INSERT INTO palimpsest_dead_checkpoints (thread_id, checkpoint_id, at)
+    VALUES (:thread, :checkpoint, CAST(:now AS DOUBLE PRECISION)) {_AGAIN}"""
+_BURY_THREAD = f"""
+    INSERT INTO palimpsest_dead_checkpoints (thread_id, checkpoint_id, at)
+    SELECT DISTINCT thread_id, checkpoint_id, CAST(:now AS DOUBLE PRECISION) FROM checkpoints
+    WHERE thread_id = :thread {_AGAIN}"""
+_FORGET = "DELETE FROM palimpsest_dead_checkpoints WHERE at < :before"
 _KEY = "thread_id, checkpoint_ns, checkpoint_id"
-GOING = f"""
-    WITH RECURSIVE doomed AS (SELECT {_KEY}, parent_checkpoint_id AS parent FROM checkpoints WHERE {{of_runs}}),
-    needed AS (
-        SELECT doomed.* FROM checkpoints AS child JOIN doomed ON child.thread_id = doomed.thread_id
-            AND child.checkpoint_ns = doomed.checkpoint_ns AND child.parent_checkpoint_id = doomed.checkpoint_id
-        WHERE child.checkpoint_id NOT IN (SELECT checkpoint_id FROM doomed) AND {{is_replayed}}
-        UNION SELECT doomed.* FROM needed JOIN doomed ON needed.thread_id = doomed.thread_id
-            AND needed.checkpoint_ns = doomed.checkpoint_ns AND needed.parent = doomed.checkpoint_id)
-    SELECT {_KEY} FROM doomed EXCEPT SELECT {_KEY} FROM needed ORDER BY 1, 2, 3"""
-"""Selects the keys of runs' checkpoints, but for those that a checkpoint of another run is replayed from."""
 
 
-class DurableSaver:
-    """What is the same in each saver of ours."""
+class DurableSaver(BaseCheckpointSaver[str]):
+    """What is the same in each saver of ours.
 
-    def _to_copy(self, source_thread_id: str, target_thread_id: str) -> dict[str, str] | None:
-        """Return the ids of a thread, as `source`, and of the one that it is copied to, as `target`.
+    Every write is one transaction: a run cancelled in the middle of one leaves no lock behind for others. What is
+    read back is limited to LangGraph's and LangChain's own types and `CHECKPOINTED_TYPES`, with or without
+    `LANGGRAPH_STRICT_MSGPACK`; an object of any other class comes back as plain data. A run that is going on in a
+    thread that somebody deletes, in this process or another, saves nothing; it must not fail for that.
+    """
 
-        Returns:
-            The ids; `None` if they are the same, so that there is nothing to do.
+    sql: ClassVar[Dialect]
+    _beginning: dict[str, asyncio.Event]
+    """Threads without a checkpoint, for whose first one something waits."""
+
+    def _transaction(
+        self, *, shares: Sequence[str] = (), owns: Sequence[str] = ()
+    ) -> AbstractAsyncContextManager[tuple[Self, Execute]]:
+        """Begin a transaction; yield this saver in it, and what executes statements.
+
+        Args:
+            shares: Threads from which nobody else deletes meanwhile.
+            owns: Threads in which nobody else saves meanwhile: a deletion sees all that was saved before it, and what
+                is saved later sees the deletion.
         """
+        raise NotImplementedError
+
+    async def _reader(self) -> Self:
+        """Return this saver on what it reads with."""
+        return self
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Return the checkpoint that a config names, or the newest of its thread, or `None`."""
+        thread_named(config)
+        return before_next(await super(DurableSaver, await self._reader()).aget_tuple(config))
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 (the name is the base class's)
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Yield the matching checkpoints, newest first.
+
+        They are read before the first is yielded: the stock method holds the saver's lock, or a connection, while it
+        is iterated, so that any other use of the saver inside the loop would wait forever.
+        """
+        if "thread_id" in (config or {}).get("configurable", {}):
+            thread_named(config or {})
+        reader = await self._reader()
+        listed = super(DurableSaver, reader).alist(config, filter=filter, before=before, limit=limit)
+        for found in [found async for found in listed]:
+            yield found
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Save a checkpoint, unless its thread was deleted meanwhile, and return the config that finds it."""
+        thread_id, checkpoint_id = thread_named(config), checkpoint["id"]
+        parents = (metadata.get("parents") or {}).values()
+        try:
+            async with self._transaction(shares=[thread_id]) as (saver, execute):
+                if not (await self._fate(execute, config, *parents))[0]:
+                    return await super(DurableSaver, saver).aput(config, checkpoint, metadata, new_versions)
+                at = {"thread": thread_id, "checkpoint": checkpoint_id}
+                await execute(_BURY, now=time.time(), **at)
+                written = f"DELETE FROM {self.sql.writes} WHERE thread_id = :thread AND checkpoint_id = :checkpoint"
+                await execute(written, **at)
+        finally:
+            self._wake(thread_id)
+        return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint_id}}
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Save what one task wrote, all of it or nothing; nothing if its thread was deleted meanwhile.
+
+        It waits for the first checkpoint of its thread, which says whose it is: erasing finds no other words.
+        """
+        thread_id = thread_named(config)
+        for _ in range(2):
+            first = self._beginning.setdefault(thread_id, asyncio.Event())
+            async with self._transaction(shares=[thread_id]) as (saver, execute):
+                is_dead, is_begun = await self._fate(execute, config)
+                if is_begun and not is_dead:
+                    await super(DurableSaver, saver).aput_writes(config, writes, task_id, task_path)
+            if is_begun or is_dead:
+                break
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_BEGIN_SECONDS):
+                    await first.wait()
+        self._wake(thread_id)
+
+    def _wake(self, thread_id: str) -> None:
+        if waiting := self._beginning.pop(thread_id, None):
+            waiting.set()
+
+    async def _fate(self, execute: Execute, config: RunnableConfig, *parents: str) -> tuple[bool, bool]:
+        """Return whether a checkpoint that this comes after went with its thread, and whether the thread has any."""
+        before = {str(each) for each in (config["configurable"].get("checkpoint_id"), *parents) if each}
+        ((is_dead, is_begun),) = await execute(
+            f"""
+            SELECT EXISTS (SELECT 1 FROM palimpsest_dead_checkpoints
+                WHERE thread_id = :thread AND checkpoint_id {self.sql.among.format("ids")}),
+                EXISTS (SELECT 1 FROM checkpoints WHERE thread_id = :thread)""",
+            thread=thread_named(config),
+            ids=self.sql.listed(sorted(before)),
+        )
+        return bool(is_dead), bool(is_begun)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete everything of a thread, also what a run saves that is going on in it; an unknown one is no error.
+
+        A thread that is created anew under the id lives.
+        """
+        check_encodable("thread_id", thread_id)
+        now = time.time()
+        async with self._transaction(owns=[thread_id]) as (_, execute):
+            await execute(_FORGET, before=now - KEPT_SECONDS)
+            await execute(_BURY_THREAD, thread=thread_id, now=now)
+            for table in self.sql.tables:
+                await execute(f"DELETE FROM {table} WHERE thread_id = :thread", thread=thread_id)
+
+    async def adelete_for_runs(self, run_ids: Collection[str]) -> None:
+        """Delete the checkpoints and writes of these runs; what another run is replayed from stays."""
+        of_runs = f"{self.sql.said('run_id')} {self.sql.among.format('runs')}"
+        runs = self.sql.listed([str(run_id) for run_id in run_ids])
+        going = f"""
+            WITH RECURSIVE doomed AS (
+                SELECT {_KEY}, parent_checkpoint_id AS parent FROM checkpoints WHERE thread_id = :thread AND {of_runs}),
+            needed AS (
+                SELECT doomed.* FROM checkpoints AS child JOIN doomed ON child.thread_id = doomed.thread_id
+                    AND child.checkpoint_ns = doomed.checkpoint_ns AND child.parent_checkpoint_id = doomed.checkpoint_id
+                WHERE child.checkpoint_id NOT IN (SELECT checkpoint_id FROM doomed)
+                    AND {self.sql.said("counters_since_delta_snapshot", "child.metadata")} IS NOT NULL
+                UNION SELECT doomed.* FROM needed JOIN doomed ON needed.thread_id = doomed.thread_id
+                    AND needed.checkpoint_ns = doomed.checkpoint_ns AND needed.parent = doomed.checkpoint_id)
+            SELECT {_KEY} FROM doomed EXCEPT SELECT {_KEY} FROM needed"""
+        async with self._transaction() as (_, execute):
+            found = await execute(f"SELECT DISTINCT thread_id FROM checkpoints WHERE {of_runs}", runs=runs)
+        for thread_id in sorted(thread_id for (thread_id,) in found):
+            async with self._transaction(owns=[thread_id]) as (_, execute):
+                for _, namespace, checkpoint_id in await execute(going, thread=thread_id, runs=runs):
+                    for table in ("checkpoints", self.sql.writes):
+                        at = {"thread": thread_id, "ns": namespace, "checkpoint": checkpoint_id}
+                        key = "thread_id = :thread AND checkpoint_ns = :ns AND checkpoint_id = :checkpoint"
+                        await execute(f"DELETE FROM {table} WHERE {key}", **at)
+                await self._drop_unused(execute, thread_id)
+
+    async def _drop_unused(self, execute: Execute, thread_id: str) -> None:
+        """Delete what no checkpoint of a thread uses any more, where it stands apart."""
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy all checkpoints and writes of a thread to another one, under the same checkpoint ids."""
         names = {"source": str(source_thread_id), "target": str(target_thread_id)}
         for name, thread_id in names.items():
             check_encodable(f"{name}_thread_id", thread_id)
-        return None if names["source"] == names["target"] else names
+        if names["source"] != names["target"]:
+            async with self._transaction(shares=sorted(names.values())) as (_, execute):
+                for statement in self.sql.copies:
+                    await execute(statement, **names)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Refuse: the stock way empties threads whose newest state is replayed from older checkpoints."""
         raise NotImplementedError(
             "aprune is refused: a thread's newest state is replayed from older checkpoints; delete threads that are old"
         )
+
+
+class DurableCheckpoints:
+    """The checkpoints as they are kept, whatever a server knows of their threads; where nothing is kept, none."""
+
+    sql: ClassVar[Dialect]
+
+    async def _read(self, query: str, **values: object) -> list[Any]:
+        raise NotImplementedError
+
+    async def threads_of(self, user_ids: Collection[str]) -> list[str]:
+        """Return the ids of the threads in which nobody but these users has saved; no user is the empty id."""
+        are_theirs = self.sql.among.format("users")
+        found = await self._read(
+            f"""
+            SELECT thread_id FROM (
+                SELECT DISTINCT thread_id FROM checkpoints WHERE {self.sql.user()} {are_theirs}) AS theirs
+            WHERE NOT EXISTS (SELECT 1 FROM checkpoints AS other
+                WHERE other.thread_id = theirs.thread_id AND NOT {self.sql.user("other.metadata")} {are_theirs})""",
+            users=self.sql.listed(list(user_ids)),
+        )
+        return [str(thread_id) for (thread_id,) in found]
+
+    async def unwritten(self, limit: int, after: str = "") -> list[tuple[str, str]]:
+        """Return the threads, each with its user, whose newest state may name turns that are not written down yet.
+
+        Args:
+            limit: So many at most, in the order of their ids.
+            after: Only threads whose ids come behind this one.
+        """
+        found = await self._read(self.sql.unwritten, after=after, limit=limit)
+        return [(str(thread_id), str(user_id)) for thread_id, user_id in found]
 
 
 def before_next(found: CheckpointTuple | None) -> CheckpointTuple | None:
@@ -117,18 +308,3 @@ def thread_named(config: RunnableConfig) -> str:
     thread_id = str(config["configurable"]["thread_id"])
     check_encodable("thread_id", thread_id)
     return thread_id
-
-
-def user_named(config: RunnableConfig) -> str:
-    """Return whose run it is, as the server says; empty where nobody logs in."""
-    said = {**config["configurable"], **config.get("metadata", {})}
-    return str(said.get("langgraph_auth_user_id") or "")
-
-
-def may_be_first(metadata: CheckpointMetadata) -> bool:
-    """Say whether a checkpoint may be the first of its thread."""
-    return metadata.get("step", -1) <= 0
-
-
-EARLY_SECONDS = 600
-"""So long after a task's first writes its thread has a checkpoint, or its process was killed before it saved one."""

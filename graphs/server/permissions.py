@@ -51,7 +51,7 @@ async def authorize(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> dict[
     """Say what of a resource a caller may touch: what a filter finds, all that was asked for, or nothing (`False`).
 
     A filter and no refusal: the server answers 404 for what it leaves out, so that ids stay unknown. What is made gets
-    the caller as its owner, whoever the caller named: the server goes on with the value that it handed in.
+    the caller as its owner, whoever the caller named.
     """
     own = {OWNER_KEY: ctx.user.identity}
     if ctx.resource == "store":
@@ -62,7 +62,8 @@ async def authorize(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> dict[
     if ctx.resource == "assistants" and ctx.action in ("read", "search"):
         return {"$or": [own, {"created_by": "system"}, {"published": "true"}]}
     if ctx.action in ("create", "create_run", "update"):  # a run may make the thread that it names
-        metadata = value["metadata"] = value.get("metadata") or {}
+        if (metadata := value.get("metadata")) is None:  # in its place: the server goes on with what it handed in
+            metadata = value["metadata"] = {}
         if metadata.get(MODE_KEY) not in (None, *MODES):
             raise Auth.exceptions.HTTPException(422, f"metadata.{MODE_KEY} must be one of {', '.join(MODES)}")
         metadata |= own

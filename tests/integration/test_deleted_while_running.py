@@ -1,5 +1,6 @@
 """A thread is deleted while a run is going on in it: nothing of the run stays on disk, and the id can be used again."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -96,18 +97,32 @@ async def test_what_was_written_before_its_dead_checkpoint_goes_with_it(saver: D
     of_late: RunnableConfig = {
         "configurable": {"thread_id": "thread", "checkpoint_ns": "", "checkpoint_id": late["id"]}
     }
-    await saver.aput_writes(of_late, [("messages", "xyzzy")], "task")
-    assert await rows(saver, "writes") == 1
+    waiting = asyncio.create_task(saver.aput_writes(of_late, [("messages", "xyzzy")], "early"))
+    await asyncio.sleep(0.01)
     assert (await saver.aput(begun, late, {}, {}))["configurable"]["checkpoint_id"] == late["id"]
+    await waiting
     await saver.aput_writes(of_late, [("messages", "xyzzy")], "task")
     assert await rows(saver, "writes") == 0
+
+
+async def test_what_a_task_writes_waits_for_the_first_checkpoint_of_its_thread(saver: DurableSqliteSaver) -> None:
+    first = empty_checkpoint()
+    of_first: RunnableConfig = {
+        "configurable": {"thread_id": "thread", "checkpoint_ns": "", "checkpoint_id": first["id"]}
+    }
+    waiting = asyncio.create_task(saver.aput_writes(of_first, [("messages", "xyzzy")], "task"))
+    await asyncio.sleep(0.01)
+    assert await rows(saver, "writes") == 0
+    await saver.aput({"configurable": {"thread_id": "thread", "checkpoint_ns": ""}}, first, {}, {})
+    await waiting
+    assert await rows(saver, "writes") == 1
 
 
 async def test_what_is_remembered_of_deleted_threads_is_forgotten_after_a_week(saver: DurableSqliteSaver) -> None:
     graph = two_steps(saver, [])
     await say(graph, "one")
     await saver.adelete_thread("thread")
-    assert await rows(saver, "dead_checkpoints") > 0
-    await saver.conn.execute("UPDATE dead_checkpoints SET at = at - ?", (KEPT_SECONDS + 1,))
+    assert await rows(saver, "palimpsest_dead_checkpoints") > 0
+    await saver.conn.execute("UPDATE palimpsest_dead_checkpoints SET at = at - ?", (KEPT_SECONDS + 1,))
     await saver.adelete_thread("another")
-    assert await rows(saver, "dead_checkpoints") == 0
+    assert await rows(saver, "palimpsest_dead_checkpoints") == 0

@@ -14,6 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointMetadata, empty_checkpoint
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from graphs.persistence.durable_saver import DurableSaver
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 from tests.saver_graphs import Stranger, delta_graph, echo_graph, on, said_later_by_slow_clocks, say, texts
 
@@ -109,10 +110,10 @@ async def test_nothing_blocks_the_event_loop(tmp_path: Path) -> None:
 
 
 async def test_the_stock_saver_lacks_what_the_server_calls() -> None:
-    """The reason for `DurableSqliteSaver`: when this fails, stock has learnt it and ours can go."""
+    """The reason for `DurableSaver`: when this fails, stock has learnt it and ours can go."""
     missing = ["adelete_for_runs", "acopy_thread"]
     assert [name for name in missing if name in AsyncSqliteSaver.__dict__] == []
-    assert [name for name in missing if name not in DurableSqliteSaver.__dict__] == []
+    assert [name for name in missing if name not in DurableSaver.__dict__] == []
 
 
 def test_the_last_turn_is_the_newest_though_the_clock_went_back(tmp_path: Path) -> None:
