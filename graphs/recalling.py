@@ -17,7 +17,7 @@ from memory.facts.fact import Fact
 from memory.namespaces import Owner
 from memory.recall.past import read_tellable_view
 from memory.recall.user_index import NOTHING, Asked, Recalled, UserIndexes
-from memory.recall.vectors import read_vectors
+from memory.recall.vectors import QueryVector, read_vectors
 from memory.turn import Opening
 
 logger = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class Recalling:
             has_new = index.follow_facts(snapshot.facts)
             question = asked()
             text = question.text[:_QUERY_CHARS]
-            vector = await self._embedder.aquery(text) if self._embedder and len(index) else None
+            vector = await self.vector_of(text) if len(index) else None
             asked_now = Asked(text, question.before[:_QUERY_CHARS], question.now, vector)
             recalled = index.recall(asked_now, snapshot.epoch, opening.revision, snapshot.edit)
             view = index.view
@@ -66,12 +66,16 @@ class Recalling:
             return recalled
         return NOTHING
 
+    async def vector_of(self, text: str) -> QueryVector | None:
+        """Return the vector of a question, or `None` where there is no embedder, or none in time."""
+        return await self._embedder.aquery(text) if self._embedder else None
+
     async def search(self, store: BaseStore, owner: Owner, facts: Sequence[Fact], query: str, now: str) -> Recalled:
         """Return what has to do with a query, once all is indexed that is there; the user's local time is ISO 8601."""
         await asyncio.shield(asyncio.wrap_future(self.behind.ask(store, owner)))
         index = self.indexes(store).of(owner)
         index.follow_facts(facts)
-        vector = await self._embedder.aquery(query) if self._embedder else None
+        vector = await self.vector_of(query)
         view = index.view
         if view is None:
             return NOTHING

@@ -29,7 +29,6 @@ from memory.budget import DailyBudget, Purse
 from memory.effects import StoreEffects, arun, arun_patiently, in_daemon_thread, run, tolerated
 from memory.message import iso_time
 from memory.namespaces import Owner
-from memory.recall.vectors import QueryVector
 from memory.retention import clean, owners_to_clean
 from memory.turn import Closing, close_turn
 from memory.updates import outbox
@@ -307,10 +306,6 @@ class MemoryService:
             behind.wait(max(0.0, min(left, self._config.read_timeout_seconds)) if waits else 0.0)
         logger.info("memory updates %s", "are done" if done else "are left for the next start")
         return done
-
-    async def aembed(self, text: str) -> QueryVector | None:
-        """Return the vector of a question, or `None` where there is no embedder, or none in time."""
-        return None if self.embedder is None else await self.embedder.aquery(text)
 
     def _process(self, context: ConversationContext) -> float | None:
         """Drain the owner of a context, and say when what is left of it is due."""

@@ -78,7 +78,7 @@ def service_of(memory: "MemoryService", store: BaseStore) -> Service:
         empty_logs=partial(leave_no_bytes, settings.data_dir),
         limit=RateLimit(settings.requests_per_minute),
         forget=memory.forget,
-        embed=memory.aembed,
+        recalling=memory.recalling,
         wake=memory.wake,
         clock=memory.clock,
     )

@@ -1,12 +1,13 @@
 """About what a person wants to be asked before anything that is learned of it is used."""
 
 import logging
+from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from graphs.server.api.facts import facts_of
 from graphs.server.api.journal import asked_about
-from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel
+from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from memory.config import Approval as Choice
 from memory.control import change_control, read_control
 
@@ -14,39 +15,41 @@ logger = logging.getLogger(__name__)
 
 router = MemoryRouter()
 
-_MEANS = "`off`, `sensitive` (health, money, people other than you), or `all`."
+Chosen = Annotated[Choice, Field(description="`off`, `sensitive` (health, money, people other than you), or `all`.")]
 
 
-class Approval(BaseModel):
+class Approval(ApiModel):
     """What waits for your yes before it is used."""
 
-    approval: Choice = Field(description=f"What you chose: {_MEANS}")
-    always: Choice = Field(description="What this deployment asks everybody about; nobody can switch it off.")
-    marks: bool = Field(
-        description="Whether the memory model marks what is sensitive. The local one cannot: then `sensitive` asks "
-        "about all that is learned, as `all` does."
-    )
-    days: int = Field(description="What waits so many days ends without a yes; 0: it waits.")
-    most: int = Field(description="So many facts wait at most; of more, those that have waited longest go.")
-    waiting: int = Field(description="How many facts wait now (`GET /memory/facts?status=waiting`).")
-    messages: int = Field(
-        description="How many messages wait, of which no fact was made (`GET /memory/journal?waits=true`)."
-    )
+    approval: Chosen
+    always: Choice
+    """What this deployment asks everybody about; nobody can switch it off."""
+    marks: bool
+    """Whether the memory model marks what is sensitive. The local one cannot: then `sensitive` asks about all that is
+    learned, as `all` does."""
+    days: int
+    """What waits so many days ends without a yes; 0: it waits."""
+    most: int
+    """So many facts wait at most; of more, those that have waited longest go."""
+    waiting: int
+    """How many facts wait now (`GET /memory/facts?status=waiting`)."""
+    messages: int
+    """How many messages wait, of which no fact was made (`GET /memory/journal?waits=true`)."""
 
 
 class ApprovalChoice(StrictModel):
     """Say about what you want to be asked."""
 
-    approval: Choice = Field(description=_MEANS)
+    approval: Chosen
 
 
-@router.get("/approval", summary="See what waits for your yes before it is used")
+@router.answers("GET /approval")
 async def get_approval(call: AgentCall) -> Approval:
     """Read what waits for the user's yes: by their own choice, and by the deployment's."""
     return await approval_of(call)
 
 
-@router.put("/approval", summary="Choose what waits for your yes before it is used")
+@router.answers("PUT /approval")
 async def put_approval(call: AgentCall, choice: ApprovalChoice) -> Approval:
     """Choose, for all agents. What is in use stays so, and what waits goes on waiting."""
     await call.run(change_control(call.owner, approval=choice.approval))
@@ -61,7 +64,7 @@ async def approval_of(call: Call, messages: int | None = None) -> Approval:
         call: The request.
         messages: How many messages wait, where the caller knows it; by default it is read.
     """
-    config, control = call.service.settings.memory, await call.run(read_control(call.owner))
+    config, control = call.config, await call.run(read_control(call.owner))
     return Approval(
         approval=control.approval,
         always=config.approval,

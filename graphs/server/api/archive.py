@@ -5,12 +5,11 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict
 from typing import Any
 
-from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from graphs.server.api.guard import body_of, check_json, from_value_error
-from graphs.server.api.routing import AgentCall, MemoryRouter
+from graphs.server.api.routing import AgentCall, ApiModel, MemoryRouter
 from memory.archive.entries import aexport
 from memory.archive.importing import Importer
 
@@ -46,52 +45,55 @@ async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield b"".join(line)
 
 
-class RefusedLine(BaseModel):
-    """A line that was not taken in."""
+class RefusedLine(ApiModel):
+    """A line that was not taken in, by its number, from 1; the header is the first."""
 
-    line: int = Field(description="Its number, from 1; the header is the first.")
+    line: int
     reason: str
 
 
-class ImportResult(BaseModel):
+class ImportResult(ApiModel):
     """What taking an export in did."""
 
-    created: list[str] = Field(description="Ids of new facts.")
-    known: int = Field(description="Facts that were known already.")
-    refused: list[RefusedLine] = Field(description="Lines that were not taken in, the first 1,000.")
-    refused_more: int = Field(description="How many more there are.")
-    quarantined: list[str] = Field(description="Ids of new facts that wait for review.")
-    sections: list[str] = Field(description="Profile sections that were empty and now are not.")
-    journal: int = Field(description="Journal entries that were taken in.")
-    updates: int = Field(description="Updates that wait again.")
+    created: list[str]
+    """Ids of new facts."""
+    known: int
+    """Facts that were known already."""
+    refused: list[RefusedLine]
+    """Lines that were not taken in, the first 1,000."""
+    refused_more: int
+    """How many more there are."""
+    quarantined: list[str]
+    """Ids of new facts that wait for review."""
+    sections: list[str]
+    """Profile sections that were empty and now are not."""
+    journal: int
+    """Journal entries that were taken in."""
+    updates: int
+    """Updates that wait again."""
 
 
-@router.get(
-    "/export",
-    summary="Export everything, a JSON value a line",
-    response_class=StreamingResponse,
-    responses={200: _LINES},
-)
+@router.answers("GET /export", response_class=StreamingResponse, responses={200: _LINES})
 async def export(call: AgentCall) -> StreamingResponse:
     """Export everything that is remembered for this agent, and what waits to be learned."""
-    pieces = aexport(call.store, call.owner, call.service.clock())
+    pieces = aexport(call.store, call.owner, call.now)
     # Made while it is sent: it may be larger than memory.
     return StreamingResponse((piece.encode("utf-8", "replace") async for piece in pieces), media_type=JSON_LINES)
 
 
-@router.post(
-    "/import",
-    summary="Take such lines in; idempotent",
+@router.answers(
+    "POST /import",
+    shown=ImportResult,
     # FastAPI would read a body that it knows of as a whole.
     openapi_extra={"requestBody": {"required": True, **_LINES}},
 )
-async def take_in(request: Request, call: AgentCall) -> ImportResult:
+async def take_in(request: Request, call: AgentCall) -> dict[str, Any]:
     """Take an export in; twice is the same as once, and nothing that is there is overwritten.
 
     It is read and written in pieces. What breaks off in the middle can be sent again.
     """
     check_json(request)
-    importer = Importer(call.owner, call.service.settings.memory, call.service.clock())
+    importer = Importer(call.owner, call.config, call.now)
     try:
         async for line in lines_of(body_of(request, LARGEST_BODY)):
             importer.take(line)
@@ -104,5 +106,4 @@ async def take_in(request: Request, call: AgentCall) -> ImportResult:
         raise from_value_error(ValueError(said), [said.partition(" ")[0].rstrip(":")]) from None
     for thread_id in importer.waiting_threads:
         call.service.wake(call.owner, thread_id)
-    refused = [RefusedLine(**asdict(each)) for each in done.rejected]
-    return ImportResult.model_validate({**asdict(done), "refused": refused, "refused_more": done.more_rejected})
+    return {**asdict(done), "refused": done.rejected, "refused_more": done.more_rejected}

@@ -5,12 +5,11 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Query
-from pydantic import BaseModel, Field, JsonValue
-from starlette.requests import Request
+from pydantic import Field, JsonValue
 
 from graphs.server.api.facts import facts_of
 from graphs.server.api.guard import RefusedRequest
-from graphs.server.api.routing import AgentCall, AgentQuery, Call, MemoryRouter, StrictModel, call_of, refusals
+from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from memory.injection.injected import Injected
 from memory.turn import MODE_KEY, MemoryMode, effective_mode
 
@@ -19,7 +18,7 @@ router = MemoryRouter()
 Json = Mapping[str, Any]
 
 
-class ThreadMode(BaseModel):
+class ThreadMode(ApiModel):
     """The mode of a thread; an assistant's own may be stricter."""
 
     thread_id: str
@@ -29,41 +28,44 @@ class ThreadMode(BaseModel):
 class ModeChoice(StrictModel):
     """The mode to switch to."""
 
-    mode: MemoryMode = Field(description="normal, read_only (nothing is learned) or incognito (nor is memory used).")
+    mode: MemoryMode
+    """normal, read_only (nothing is learned) or incognito (nor is memory used)."""
 
 
-class TurnFilter(AgentQuery):
+class TurnFilter(ApiModel):
     """Which turn to look at."""
 
-    checkpoint: str | None = Field(
-        None, pattern=r"^[0-9a-fA-F-]{1,64}$", description="Any checkpoint of the turn; the latest turn by default."
-    )
+    checkpoint: str | None = Field(default=None, pattern=r"^[0-9a-fA-F-]{1,64}$")
+    """Any checkpoint of the turn; the latest turn by default."""
 
 
-class Shown(BaseModel):
+class Shown(ApiModel):
     """A fact that the model was shown."""
 
     id: str
-    content: str | None = Field(description="What it says now; empty if it is gone.")
+    content: str | None
+    """What it says now; empty if it is gone."""
 
 
-class Turn(BaseModel):
+class Turn(ApiModel):
     """What the model was shown in a turn, and how many tokens each part took."""
 
     thread_id: str
     facts: list[Shown]
-    tokens: dict[str, int] = Field(description="system, memory, recalled, summary, messages; and the budget of all.")
-    receipt: dict[str, JsonValue] = Field(description="The turn's whole receipt.")
+    tokens: dict[str, int]
+    """system, memory, recalled, summary, messages; and the budget of all."""
+    receipt: dict[str, JsonValue]
+    """The turn's whole receipt."""
 
 
-@router.get("/threads/{thread_id}/mode", summary="Read a thread's mode", responses=refusals(404))
+@router.answers("GET /threads/{thread_id}/mode", 404)
 async def get_mode(call: AgentCall, thread_id: str) -> ThreadMode:
     """Read a thread's mode."""
     thread_id, metadata = await _thread(call, thread_id)
     return ThreadMode(thread_id=thread_id, mode=effective_mode(metadata.get(MODE_KEY)))
 
 
-@router.put("/threads/{thread_id}/mode", summary="Switch a thread's mode", responses=refusals(404))
+@router.answers("PUT /threads/{thread_id}/mode", 404)
 async def put_mode(call: AgentCall, thread_id: str, choice: ModeChoice) -> ThreadMode:
     """Switch a thread's mode; it holds from the next turn on, for what is said from then on."""
     thread_id, _ = await _thread(call, thread_id)
@@ -71,14 +73,9 @@ async def put_mode(call: AgentCall, thread_id: str, choice: ModeChoice) -> Threa
     return ThreadMode(thread_id=thread_id, mode=choice.mode)
 
 
-@router.get(
-    "/threads/{thread_id}/turn",
-    summary="See what the model was shown in a turn, and the tokens of each part",
-    responses=refusals(404),
-)
-async def get_turn(request: Request, thread_id: str, asked: Annotated[TurnFilter, Query()]) -> Turn:
+@router.answers("GET /threads/{thread_id}/turn", 404)
+async def get_turn(call: AgentCall, thread_id: str, asked: Annotated[TurnFilter, Query()]) -> Turn:
     """Read what the model was shown in a turn."""
-    call = await call_of(request, asked)
     thread_id, _ = await _thread(call, thread_id)
     memory = await call.service.threads.memory_of_turn(thread_id, asked.checkpoint)
     receipt = memory.get("receipt")

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Literal
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from graphs.identity import LOCAL_USER
 from graphs.server.api.guard import RefusedRequest
-from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel, refusals
+from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from memory import erase
 from memory.backfill import taking_back
 from memory.effects import tolerated
@@ -40,9 +40,9 @@ class ThreadErasure(StrictModel):
 
 
 class SourceErasure(StrictModel):
-    """What to take back."""
+    """What to take back, by its name, as GET /memory/sources lists it."""
 
-    source: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Its name, as GET /memory/sources lists it.")
+    source: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
 
 
 class Erasure(StrictModel):
@@ -51,46 +51,49 @@ class Erasure(StrictModel):
     erase: Literal["everything"]
 
 
-class Erased(BaseModel):
+class Erased(ApiModel):
     """What was erased, and what still holds the words."""
 
-    items: int = Field(description="Items of memory that were deleted; of one fact, it and those of its chain.")
-    threads: int = Field(default=0, description="Threads that were deleted, with their checkpoints and summaries.")
-    crons: int = Field(default=0, description="Crons that were deleted.")
-    facts_kept: int = Field(
-        default=0, description="Of an import: facts that other conversations said too, or that you changed or pinned."
-    )
-    facts_restored: int = Field(default=0, description="Facts that the import had replaced, and that are there again.")
-    still_in_threads: list[str] = Field(
-        default=[], description="Conversations that still hold the words; erase them too."
-    )
-    still_in_crons: list[str] = Field(default=[], description="Crons that still hold the words, and run on.")
+    items: int
+    """Items of memory that were deleted; of one fact, it and those of its chain."""
+    threads: int = 0
+    """Threads that were deleted, with their checkpoints and summaries."""
+    crons: int = 0
+    """Crons that were deleted."""
+    facts_kept: int = 0
+    """Of an import: facts that other conversations said too, or that you changed or pinned."""
+    facts_restored: int = 0
+    """Facts that the import had replaced, and that are there again."""
+    still_in_threads: list[str] = Field(default=[])
+    """Conversations that still hold the words; erase them too."""
+    still_in_crons: list[str] = Field(default=[])
+    """Crons that still hold the words, and run on."""
     note: str = ""
 
 
-@router.post("/erase/fact", summary="Erase one fact wherever memory holds it", responses=refusals(404))
+@router.answers("POST /erase/fact", 404)
 async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
     """Erase one fact, what it corrected and what corrected it; conversations and crons keep their words."""
     history = await call.run(read_fact_history(call.owner))
     # While the journal has the words.
     telling = await call.run(threads_telling(call.owner, history.chain_with(wanted.fact_id)))
-    chain = await call.run(erase.erase_fact(call.owner, wanted.fact_id, call.service.clock()))
+    chain = await call.run(erase.erase_fact(call.owner, wanted.fact_id, call.now))
     call.service.forget(call.owner.segment)
     return await _ended(call, telling, chain.wording, items=len(chain.ids))
 
 
-@router.post("/erase/source", summary="Take back what was imported", responses=refusals(404))
+@router.answers("POST /erase/source", 404)
 async def erase_source(call: AgentCall, wanted: SourceErasure) -> Erased:
     """Take back what was imported under a name: journal, pending updates, and the facts that nothing else supports."""
-    config = call.service.settings.memory
-    done = await call.run(taking_back.erase_source(call.owner, wanted.source, call.service.clock(), config))
+    config = call.config
+    done = await call.run(taking_back.erase_source(call.owner, wanted.source, call.now, config))
     call.service.forget(call.owner.segment)
     await call.service.empty_logs()
     logger.info("took back an import: items %d, facts kept %d, put back %d", done.items, done.kept, done.restored)
     return Erased(items=done.items, facts_kept=done.kept, facts_restored=done.restored)
 
 
-@router.post("/erase/thread", summary="Erase a thread and all that came from it", responses=refusals(404))
+@router.answers("POST /erase/thread", 404)
 async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     """Erase a thread and all that came from it: facts, journal, pending updates, summaries, checkpoints, its crons.
 
@@ -157,19 +160,19 @@ async def _is_orphan(call: Call, thread_id: str) -> bool:
     return all(fed) if fed else thread_id in await orphans_of(call)
 
 
-@router.post("/erase/everything", summary="Erase everything")
+@router.answers("POST /erase/everything")
 async def erase_everything(call: AgentCall, _: Erasure) -> Erased:
     """Erase everything that is remembered about you, for every agent, all your threads, and your crons."""
     crons = [cron_id async for cron_id, _ in call.service.crons.all_of(call.user_id)]
     for cron_id in crons:  # before the threads, so that none starts a run meanwhile
         await call.service.crons.delete(cron_id)
     fed = await call.run(threads_feeding(call.user_id))
-    items = await call.run(erase.erase_user(call.user_id, call.service.clock()))
+    items = await call.run(erase.erase_user(call.user_id, call.now))
     # After a crash a thread may have checkpoints and no row, and the server deletes only what has one.
     await call.service.threads.revive(call.user_id, {*fed, *await orphans_of(call)})
     threads = await _delete_threads(call)
     # Once more: a turn that was under way when its thread went may have written its update down in between.
-    items += await call.run(erase.erase_user(call.user_id, call.service.clock()))
+    items += await call.run(erase.erase_user(call.user_id, call.now))
     call.service.forget(call.owner.segment)
     on_disk = await orphans_of(call)
     for pause in _PAUSES:  # a deletion is answered before it is on disk

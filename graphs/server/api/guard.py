@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
@@ -18,9 +18,9 @@ from memory.facts.fact import DuplicateFact, FactNotFound, MemoryFull
 
 
 class FieldError(BaseModel):
-    """One wrong field."""
+    """One wrong field, by its name, with dots: facts.3.confidence."""
 
-    field: str = Field(description="Its name, with dots: facts.3.confidence.")
+    field: str
     message: str
 
 
@@ -69,12 +69,11 @@ def from_validation(found: Sequence[Mapping[str, Any]], *, below: int = 0) -> Re
 def from_value_error(error: ValueError, fields: Sequence[str]) -> RefusedRequest:
     """Return the refusal for a rule of memory itself, whose messages begin with the field's name."""
     message = str(error)
-    if isinstance(error, DuplicateFact | MemoryFull):
-        return RefusedRequest(409, message)
     field = next((name for name in fields if message.startswith(name)), "body")
     return invalid(field, message.removeprefix(field).lstrip(": "))
 
 
+FACT_FIELDS = ("content", "category", "confidence", "pinned", "expires_at")
 _AWAY = "the store of memory did not answer in time: try again soon"
 _AWAY_SECONDS = 5
 
@@ -84,7 +83,8 @@ def refusing() -> Iterator[None]:
     """Raise, for what ends a request, the refusal that it is answered with.
 
     Raises:
-        RefusedRequest: 404 for what is not there; 503 where the store did not answer, or not in time, or its file
+        RefusedRequest: 404 for what is not there; 409 for a fact that is there, or has no room; 422 for a rule of facts
+            that names the field; 503 where the store did not answer, or not in time, or its file
             cannot be used (most requests can be sent again); 400 where the sender went away, whom no answer reaches: it
             is for the log.
     """
@@ -92,6 +92,12 @@ def refusing() -> Iterator[None]:
         yield
     except (FactNotFound, SourceNotFound) as unknown:
         raise RefusedRequest(404, str(unknown)) from None
+    except (DuplicateFact, MemoryFull) as full:
+        raise RefusedRequest(409, str(full)) from None
+    except ValueError as error:
+        if not str(error).startswith(FACT_FIELDS):
+            raise
+        raise from_value_error(error, FACT_FIELDS) from None
     except (TimeoutError, ConnectionError) as error:
         raise RefusedRequest(503, _AWAY, retry_after=_AWAY_SECONDS) from error
     except FileUnusable as error:

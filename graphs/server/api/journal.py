@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
-from starlette.requests import Request
+from pydantic import Field
 
 from graphs.server.api.guard import RefusedRequest
-from graphs.server.api.routing import AgentCall, AgentQuery, Call, MemoryRouter, StrictModel, call_of, refusals
+from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, PageQuery, StrictModel
 from memory.config import Hold
-from memory.control import read_epoch
 from memory.facts.fact import timestamp
 from memory.facts.untold import Waiting, write_answer
 from memory.journal.entry import JournalEntry, LineSource, day_of, days_before
@@ -20,80 +18,82 @@ from memory.recall.past import exchange_of, read_asked
 
 router = MemoryRouter()
 
+Day = Annotated[str, Field(pattern=r"^(\d{4}-\d{2}-\d{2})?$")]
 
-class JournalMessage(BaseModel):
+
+class JournalMessage(ApiModel):
     """One message."""
 
-    model_config = ConfigDict(from_attributes=True)
-
     id: str
-    role: Role = Field(description="`user`: yours. `other`: another person's in the thread, of which no fact is made.")
-    name: str = Field(description="What the client called the person; empty if it did not.")
+    role: Role
+    """`user`: yours. `other`: another person's in the thread, of which no fact is made."""
+    name: str
+    """What the client called the person; empty if it did not."""
     text: str
     time: str
 
 
-class JournalExchange(BaseModel):
+class JournalExchange(ApiModel):
     """What was said together."""
 
-    model_config = ConfigDict(from_attributes=True)
-
-    key: str = Field(description="What names it; the tools of memory call it its source.")
-    day: str = Field(description="The user's calendar day.")
+    key: str
+    """What names it; the tools of memory call it its source."""
+    day: str
+    """The user's calendar day."""
     thread_id: str
-    source: LineSource = Field(description="`turn`: it was learned. `cut`: a summary took it out of its thread.")
-    waits: list[Hold] = Field(
-        [], description="Why nothing tells what was said in it, until your yes. Empty: it is told."
-    )
-    refused: bool = Field(False, description="You said no to it.")
+    source: LineSource
+    """`turn`: it was learned. `cut`: a summary took it out of its thread."""
+    waits: list[Hold] = Field(default=[])
+    """Why nothing tells what was said in it, until your yes. Empty: it is told."""
+    refused: bool = False
+    """You said no to it."""
     messages: list[JournalMessage]
 
 
-class JournalPage(BaseModel):
+class JournalPage(ApiModel):
     """A page of the journal, oldest first."""
 
     entries: list[JournalExchange]
     total: int
 
 
-class JournalFilter(AgentQuery):
+class JournalFilter(PageQuery):
     """Which entries to read."""
 
-    since: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$", description="From this day on (YYYY-MM-DD).")
-    until: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$", description="Up to this day, included.")
-    thread: str | None = Field(None, max_length=200)
-    source: LineSource | None = Field(None, description="Only what is marked so.")
-    waits: bool = Field(False, description="Only what waits for your yes, and for no fact's.")
-    limit: int = Field(100, ge=1, le=1000)
-    offset: int = Field(0, ge=0, le=1_000_000)
+    since: Day = ""
+    """From this day on (YYYY-MM-DD)."""
+    until: Day = ""
+    """Up to this day, included."""
+    thread: str | None = Field(default=None, max_length=200)
+    source: LineSource | None = None
+    """Only what is marked so."""
+    waits: bool = False
+    """Only what waits for your yes, and for no fact's."""
+    limit: int = Field(default=100, ge=1, le=1000)
 
 
-@router.get("/journal", summary="Read the daily journal")
-async def list_journal(request: Request, asked: Annotated[JournalFilter, Query()]) -> JournalPage:
+@router.answers("GET /journal")
+async def list_journal(call: AgentCall, asked: Annotated[JournalFilter, Query()]) -> JournalPage:
     """Read the journal."""
-    call = await call_of(request, asked)
-    epoch = await call.run(read_epoch(call.owner))
     found = [
         line
-        for line in await journal_of(call, epoch, asked.since)
+        for line in await journal_of(call, await call.epoch(), asked.since)
         if asked.thread in (None, line.entry.thread_id)
         and asked.source in (None, line.entry.source)
         and (not asked.until or line.entry.day <= asked.until)
         and (not asked.waits or is_asked(line))
     ]
-    page = found[asked.offset : asked.offset + asked.limit]
-    return JournalPage(entries=[view_of(line) for line in page], total=len(found))
+    return JournalPage(entries=[view_of(line) for line in asked.cut(found)], total=len(found))
 
 
 class RecallChoice(StrictModel):
     """Say whether what waits in an exchange may be told again."""
 
-    recall: bool | None = Field(description="`true`: yes; `false`: no; `null` takes back what you said.")
+    recall: bool | None
+    """`true`: yes; `false`: no; `null` takes back what you said."""
 
 
-@router.put(
-    "/journal/{key}/recall", summary="Say whether a message that waits may be recalled", responses=refusals(404, 409)
-)
+@router.answers("PUT /journal/{key}/recall", 404, 409)
 async def put_recall(call: AgentCall, key: str, choice: RecallChoice) -> JournalExchange:
     """Answer for one exchange. A no deletes nothing: the journal keeps it, and nothing tells it."""
     (line,) = await answer(call, [key], choice.recall)
@@ -118,7 +118,7 @@ async def journal_of(call: Call, epoch: str, since: str = "") -> list[Line]:
     """Read the journal, oldest first, with what of it waits."""
     entries = await call.run(read_journal(call.owner, epoch, since))
     waits = await call.run(read_asked(call.owner, entries))
-    return [Line(*each) for each in zip(entries, waits, strict=True)]
+    return list(map(Line, entries, waits))
 
 
 def is_asked(line: Line) -> bool:
@@ -131,23 +131,22 @@ async def asked_about(call: Call, epoch: str) -> list[Line]:
 
     What is older, or more, goes on waiting; the journal shows it.
     """
-    config = call.service.settings.memory
+    config = call.config
     since = ""
     if config.approval_days:
-        since = days_before(day_of(timestamp(call.service.clock())), config.approval_days)
+        since = days_before(day_of(timestamp(call.now)), config.approval_days)
     found = [line for line in await journal_of(call, epoch, since) if is_asked(line)]
     return found[::-1][: config.max_waiting]
 
 
 async def answer(call: Call, keys: list[str], yes: bool | None) -> list[Line]:
     """Write an answer about exchanges, and return them as they are then; 404 if one of them is not there."""
-    epoch = await call.run(read_epoch(call.owner))
+    epoch = await call.epoch()
     entries = await call.run(read_entries(call.owner, epoch, keys))
     if len(entries) < len(keys):
         raise RefusedRequest(404, "This exchange is not in the journal any more.")
     if not all(entry.screened().held for entry in entries):
         raise RefusedRequest(409, "Nothing in this exchange waits for a yes.")
-    now = timestamp(call.service.clock())
+    now = timestamp(call.now)
     await call.run(write_answer(call.owner, epoch, map(exchange_of, entries), yes=yes, now=now))
-    waits = await call.run(read_asked(call.owner, entries))
-    return [Line(*each) for each in zip(entries, waits, strict=True)]
+    return list(map(Line, entries, await call.run(read_asked(call.owner, entries))))

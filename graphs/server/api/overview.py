@@ -4,13 +4,14 @@ import logging
 from collections import Counter
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, Field
 
 from graphs.server.api.facts import facts_of
-from graphs.server.api.routing import AgentCall, MemoryRouter, StrictModel
+from graphs.server.api.routing import AgentCall, ApiModel, MemoryRouter, StrictModel
 from graphs.turn.state import WithoutMemory
 from memory.budget import DailyBudget, read_spent
 from memory.control import change_control, checked_time_zone, read_control
+from memory.effects import side_by_side
 from memory.facts.fact import timestamp
 from memory.updates.outbox import read_entries
 
@@ -19,31 +20,40 @@ logger = logging.getLogger(__name__)
 router = MemoryRouter()
 
 
-class BudgetState(BaseModel):
+class BudgetState(ApiModel):
     """What memory's own model calls used of the user's budget today: summaries, extraction, roll-ups."""
 
     calls: int
     max_calls: int
-    used_up: bool = Field(description="true: what was said waits; nothing is lost.")
-    until: str = Field(description="When the next day begins, and what waits goes on.")
+    used_up: bool
+    """true: what was said waits; nothing is lost."""
+    until: str
+    """When the next day begins, and what waits goes on."""
 
 
-class Overview(BaseModel):
+class Overview(ApiModel):
     """What there is."""
 
     agent_name: str
-    time_zone: str | None = Field(description="The time zone that the user set; null: none, the assistant's counts.")
-    learning: bool = Field(description="false: the user paused learning; memory is still used.")
-    use: bool = Field(description="false: the user switched off that memory is used; it still learns.")
-    without_memory: WithoutMemory | None = Field(
-        description="Why turns go on without memory, or learn nothing for good; null where memory is on."
-    )
+    time_zone: str | None
+    """The time zone that the user set; null: none, the assistant's counts."""
+    learning: bool
+    """false: the user paused learning; memory is still used."""
+    use: bool
+    """false: the user switched off that memory is used; it still learns."""
+    without_memory: WithoutMemory | None
+    """Why turns go on without memory, or learn nothing for good; null where memory is on."""
     facts: int
-    quarantined: int = Field(description="Facts that wait for review.")
-    waiting: int = Field(description="Facts that wait for your yes.")
-    pending: int = Field(description="Updates that are not done yet.")
-    dead: int = Field(description="Updates that failed for good.")
-    budget: BudgetState | None = Field(description="null: memory's model calls have no budget.")
+    quarantined: int
+    """Facts that wait for review."""
+    waiting: int
+    """Facts that wait for your yes."""
+    pending: int
+    """Updates that are not done yet."""
+    dead: int
+    """Updates that failed for good."""
+    budget: BudgetState | None
+    """null: memory's model calls have no budget."""
 
 
 class TimeZoneChoice(StrictModel):
@@ -64,49 +74,42 @@ class UseChoice(StrictModel):
     use: bool
 
 
-@router.get("/overview", summary="See what there is")
+@router.answers("GET /overview")
 async def overview(call: AgentCall) -> Overview:
     """Count what there is."""
-    facts, control = facts_of(call), await call.run(read_control(call.owner))
-    is_on = call.service.settings.memory.enabled
-    states = Counter(entry.state for entry in await call.run(read_entries(call.owner)))
+    config, now = call.config, call.now
+    control, entries = await call.run(side_by_side(read_control(call.owner), read_entries(call.owner)))
+    facts = Counter(fact.status for fact in await facts_of(call).alist(None))
+    states = Counter(entry.state for entry in entries)
+    limit, budget = DailyBudget.of(config), None
+    if limit.calls:
+        spent = await call.run(read_spent(call.owner, limit.day(now)))
+        until = timestamp(limit.next_day(now))
+        budget = BudgetState(calls=spent, max_calls=limit.calls, used_up=spent >= limit.calls, until=until)
     return Overview(
         agent_name=call.owner.agent_name,
         time_zone=control.time_zone,
         learning=control.learning,
         use=control.use,
-        without_memory="switched_off" if not is_on else None if control.use else "not_used",
-        facts=len(await facts.alist("active")),
-        quarantined=len(await facts.alist("quarantined")),
-        waiting=len(await facts.alist("waiting")),
+        without_memory="switched_off" if not config.enabled else None if control.use else "not_used",
+        facts=facts["active"],
+        quarantined=facts["quarantined"],
+        waiting=facts["waiting"],
         pending=states["pending"],
         dead=states["dead"],
-        budget=await _budget(call),
+        budget=budget,
     )
 
 
-async def _budget(call: AgentCall) -> BudgetState | None:
-    budget, now = DailyBudget.of(call.service.settings.memory), call.service.clock()
-    if not budget.calls:
-        return None
-    spent = await call.run(read_spent(call.owner, budget.day(now)))
-    return BudgetState(
-        calls=spent,
-        max_calls=budget.calls,
-        used_up=spent >= budget.calls,
-        until=timestamp(budget.next_day(now)),
-    )
-
-
-@router.put("/learning", summary="Pause learning or go on")
+@router.answers("PUT /learning")
 async def put_learning(call: AgentCall, choice: LearningChoice) -> LearningChoice:
     """Pause learning or go on, for all agents; what is pending already is still learned."""
-    await call.run(change_control(call.owner, learning=choice.learning, learning_at=call.service.clock()))
+    await call.run(change_control(call.owner, learning=choice.learning, learning_at=call.now))
     logger.info("learning %s", "resumed" if choice.learning else "paused")
     return choice
 
 
-@router.put("/use", summary="Use memory, or do not")
+@router.answers("PUT /use")
 async def put_use(call: AgentCall, choice: UseChoice) -> UseChoice:
     """Show memory to models or show it to none, for all agents, from the next turn on; learning has its own switch."""
     await call.run(change_control(call.owner, use=choice.use))
@@ -114,7 +117,7 @@ async def put_use(call: AgentCall, choice: UseChoice) -> UseChoice:
     return choice
 
 
-@router.put("/time_zone", summary="Say where you are")
+@router.answers("PUT /time_zone")
 async def put_time_zone(call: AgentCall, choice: TimeZoneChoice) -> TimeZoneChoice:
     """Set your time zone, for all agents: it says which day the journal has, and which "yesterday" means."""
     await call.run(change_control(call.owner, time_zone=choice.time_zone))

@@ -1,24 +1,17 @@
 """The preview: what a new conversation would be shown of memory."""
 
-import asyncio
 from datetime import UTC, datetime
-from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from graphs.models import fit_to_profile, profile
-from graphs.server.api.routing import AgentCall, Call, MemoryRouter, StrictModel
+from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from graphs.turn.context import Context
 from graphs.turn.prompt import memory_share
 from memory.context.tokens import TokenCounter
-from memory.effects import StoreEffects, side_by_side
 from memory.injection.injected import render_block, render_deltas
 from memory.injection.selection import TurnConditions, inject, told
-from memory.journal.journal import JournalView
-from memory.recall.past import read_tellable_view
-from memory.recall.user_index import Asked, Recalled, UserIndex
-from memory.recall.vectors import read_vectors
-from memory.turn import Opening, open_turn
+from memory.turn import open_turn
 
 router = MemoryRouter()
 
@@ -28,20 +21,24 @@ _MESSAGE = "preview"
 class NewThread(StrictModel):
     """How a new conversation would begin."""
 
-    message: str = Field("Hello", min_length=1, max_length=2000)
+    message: str = Field(default="Hello", min_length=1, max_length=2000)
 
 
-class Preview(BaseModel):
+class Preview(ApiModel):
     """What a model would be shown of memory, word for word."""
 
-    block: str = Field(description="In the system prompt; empty: nothing.")
-    recalled: str = Field(description="Before the message: what was said in past conversations; empty: nothing.")
-    used: bool = Field(description="false: you switched off that memory is used, so nothing is shown.")
-    tokens: int
-    budget: int = Field(description="Tokens that it may take.")
+    block: str = ""
+    """In the system prompt; empty: nothing."""
+    recalled: str = ""
+    """Before the message: what was said in past conversations; empty: nothing."""
+    used: bool
+    """false: you switched off that memory is used, so nothing is shown."""
+    tokens: int = 0
+    budget: int
+    """Tokens that it may take."""
 
 
-@router.post("/preview", summary="See what a new conversation would be shown")
+@router.answers("POST /preview")
 async def preview(call: AgentCall, asked: NewThread) -> Preview:
     """Return what a new thread that begins with this message would be shown, as the graph would choose it now."""
     return await preview_of(call, asked.message)
@@ -49,39 +46,23 @@ async def preview(call: AgentCall, asked: NewThread) -> Preview:
 
 async def preview_of(call: Call, message: str) -> Preview:
     """Return what a new thread would be shown: the graph's own choice, made for a thread that there is not."""
-    settings, now = call.service.settings, call.service.clock()
+    settings, now = call.service.settings, call.now
     context = fit_to_profile(Context(), profile("", settings))
     budget, counter = memory_share(context), TokenCounter()
-    opening, view = await call.run(_read_all(call))
+    opening = await call.run(open_turn(call.owner, "", "read_only", None))
     snapshot = opening.snapshot
     if snapshot is None or not snapshot.is_used:
-        return Preview(block="", recalled="", used=False, tokens=0, budget=budget)
-    question = await call.service.embed(message)
-    kept = await call.run(read_vectors(call.owner, snapshot.epoch, question.embedder)) if question else {}
+        return Preview(used=False, budget=budget)
     local = datetime.fromtimestamp(now, opening.zone or UTC).isoformat()
-
-    def recall() -> Recalled:
-        index = UserIndex()
-        index.follow_facts(snapshot.facts)
-        index.follow_journal(view)
-        if question:
-            index.follow_vectors(question.embedder, kept)
-        return index.recall(Asked(message, "", local, question), snapshot.epoch, view.revision, view.edit)
-
+    recalled = await call.service.recalling.search(call.store, call.owner, snapshot.facts, message, local)
     conditions = TurnConditions(
         thread_id="", message_id=_MESSAGE, window=(), now=now, cache_ttl_seconds=context.cache_ttl_seconds,
         will_summarize=False, budget=budget, protected_categories=settings.memory.protected_categories,
-        recalled=await asyncio.to_thread(recall), count=counter.text,
+        recalled=recalled, count=counter.text,
     )  # fmt: skip
     injected = inject(None, snapshot, conditions)
-    shown = told(injected, snapshot, conditions.recalled)
-    block, recalled = render_block(injected, shown, budget, counter.text), render_deltas(injected, shown)
-    text = recalled.get(_MESSAGE, "")
-    return Preview(
-        block=block, recalled=text, used=True, tokens=counter.text(block) + counter.text(text), budget=budget
-    )
-
-
-def _read_all(call: Call) -> StoreEffects[tuple[Opening, JournalView]]:
-    mode: Literal["read_only"] = "read_only"
-    return side_by_side(open_turn(call.owner, "", mode, None), read_tellable_view(call.owner))
+    shown = told(injected, snapshot, recalled)
+    block = render_block(injected, shown, budget, counter.text)
+    text = render_deltas(injected, shown).get(_MESSAGE, "")
+    tokens = counter.text(block) + counter.text(text)
+    return Preview(block=block, recalled=text, used=True, tokens=tokens, budget=budget)

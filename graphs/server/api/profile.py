@@ -1,12 +1,11 @@
 """The profile: six short texts about the user."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, Field
 
-from graphs.server.api.guard import RefusedRequest, from_value_error
-from graphs.server.api.routing import NO_CONTENT, AgentCall, Call, MemoryRouter, StrictModel, refusals
-from memory.control import read_epoch
+from graphs.server.api.guard import RefusedRequest
+from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from memory.facts.fact import checked_content, timestamp
 from memory.facts.profile import MAX_SECTION_CHARS, SECTIONS, edit_section, read_profile, texts_of
 from memory.screening.door import admitted
@@ -18,46 +17,41 @@ SectionName = Literal[
 ]
 
 
-class Profile(BaseModel):
+class Profile(ApiModel):
     """The sections that say something."""
 
     sections: dict[SectionName, str]
 
 
+def _checked(text: str) -> str:
+    text = checked_content(text, MAX_SECTION_CHARS)
+    if verdict := admitted(text, "text"):
+        why = "may hold a password or a code" if verdict == "suspected" else "reads as an order to the assistant"
+        raise ValueError(f"it must say something about you; it {why}")
+    return text
+
+
 class SectionText(StrictModel):
     """What a section is to say."""
 
-    text: str = Field(min_length=1, max_length=MAX_SECTION_CHARS)
+    text: Annotated[str, Field(min_length=1, max_length=MAX_SECTION_CHARS), AfterValidator(_checked)]
 
 
-@router.get("/profile", summary="Read the profile")
+@router.answers("GET /profile")
 async def get_profile(call: AgentCall) -> Profile:
     """Read the profile."""
-    epoch = await call.run(read_epoch(call.owner))
+    epoch = await call.epoch()
     return Profile.model_validate({"sections": texts_of(await call.run(read_profile(call.owner, epoch)))})
 
 
-@router.put("/profile/{section}", summary="Write a section of the profile", responses=refusals(404))
+@router.answers("PUT /profile/{section}", 404)
 async def put_section(call: AgentCall, section: str, new: SectionText) -> Profile:
     """Write one section."""
-    try:
-        text = checked_content(new.text, MAX_SECTION_CHARS)
-        if verdict := admitted(text, "text"):
-            why = "may hold a password or a code" if verdict == "suspected" else "reads as an order to the assistant"
-            raise ValueError(f"text must say something about you; it {why}")
-    except ValueError as error:
-        # The rule is the one for facts, and speaks of `content`.
-        raise from_value_error(ValueError(str(error).replace("content", "text", 1)), ("text",)) from None
-    await _write_section(call, section, text)
+    await _write_section(call, section, new.text)
     return await get_profile(call)
 
 
-@router.delete(
-    "/profile/{section}",
-    **NO_CONTENT,
-    summary="Empty a section of the profile",
-    responses=refusals(404),
-)
+@router.answers("DELETE /profile/{section}", 404)
 async def delete_section(call: AgentCall, section: str) -> None:
     """Empty one section."""
     await _write_section(call, section, "")
@@ -66,6 +60,6 @@ async def delete_section(call: AgentCall, section: str) -> None:
 async def _write_section(call: Call, section: str, text: str) -> None:
     if section not in SECTIONS:
         raise RefusedRequest(404, f"the sections are {', '.join(SECTIONS)}")
-    epoch = await call.run(read_epoch(call.owner))
-    now = timestamp(call.service.clock())
+    epoch = await call.epoch()
+    now = timestamp(call.now)
     await call.run(edit_section(call.owner, section, text, epoch=epoch, now=now))

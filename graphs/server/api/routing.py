@@ -1,18 +1,19 @@
 """What every route of the memory API shares: the guard before it, the call it works on, its place in the document.
 
-A new endpoint is a function under `@router.get(…)` of a `MemoryRouter`; `ROUTERS` in `__init__.py` lists the routers:
+A new endpoint is a function below `answers` of a `MemoryRouter`; `ROUTERS` in `__init__.py` lists the routers:
 
-    @router.put("/learning", summary="Pause learning or go on", responses=refusals(409))
+    @router.answers("PUT /learning", 409)
     async def put_learning(call: AgentCall, choice: LearningChoice) -> Learning:
 
-Its body is a `StrictModel`. A query of its own extends `AgentQuery`; the function then takes the request and that
-query, and asks `call_of` for its call.
+Its body is a `StrictModel`, what it takes of the query `Annotated[SomeModel, Query()]`. Where it returns what memory
+itself has, `shown` names the model that says how.
 """
 
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Query
@@ -23,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from graphs.recalling import Recalling
 from graphs.server.api.guard import (
     JsonRequest,
     Problem,
@@ -35,9 +37,10 @@ from graphs.server.api.guard import (
 )
 from graphs.server.threads import ServerCrons, ServerThreads
 from graphs.settings import Settings
+from memory.config import MemoryConfig
+from memory.control import read_epoch
 from memory.effects import StoreEffects, arun
 from memory.namespaces import Owner
-from memory.recall.vectors import QueryVector
 
 if TYPE_CHECKING:
     from graphs.persistence import Checkpoints
@@ -50,9 +53,7 @@ LARGEST_BODY = "x-largest-body"
 """In a route's `openapi_extra`: so many bytes its body may have, instead of 64 KB; the document says it, too."""
 
 T = TypeVar("T")
-
-# FastAPI's own response would name the content type of an empty body.
-NO_CONTENT: dict[str, Any] = {"status_code": 204, "response_class": Response}
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 _REFUSALS = {
     401: "No identity.",
@@ -66,13 +67,14 @@ _REFUSALS = {
 }
 
 
-def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return what the document says of these error statuses."""
-    return {status: {"model": Problem, "description": _REFUSALS[status]} for status in statuses}
+class ApiModel(BaseModel):
+    """What an answer, or the query of a request, may say; the docstring below a field is its description."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, from_attributes=True)
 
 
-class StrictModel(BaseModel):
-    """What a request may carry, in its query or its JSON body; what is not listed is refused."""
+class StrictModel(ApiModel):
+    """What the JSON body of a request may say; what is not listed is refused."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -81,18 +83,22 @@ class Empty(StrictModel):
     """Nothing needs to be said: send `{}`."""
 
 
-class AgentQuery(StrictModel):
-    """What the query may carry; every endpoint takes the agent."""
+class AgentQuery(ApiModel):
+    """What every query may say."""
 
-    agent_name: str = Field(
-        "default",
-        pattern=r"^[A-Za-z0-9_-]{1,64}$",
-        description="Whose memory of the user, as `agent_name` of the assistant's context.",
-    )
+    agent_name: str = Field(default="default", pattern=r"^[A-Za-z0-9_-]{1,64}$")
+    """Whose memory of the user, as `agent_name` of the assistant's context."""
 
 
-async def _no_vector(_: str) -> None:
-    return None
+class PageQuery(ApiModel):
+    """Which part of a list is wanted."""
+
+    limit: int = Field(default=50, ge=1, le=1000)
+    offset: int = Field(default=0, ge=0, le=1_000_000)
+
+    def cut(self, found: Sequence[T]) -> Sequence[T]:
+        """Return that part."""
+        return found[self.offset : self.offset + self.limit]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +115,7 @@ class Service:
         limit: How often one user may ask.
         forget: Drops what this process holds in its own memory of an erased thread, by its id, or user, by the segment.
         wake: Sees to it that what waits of an owner's thread is learned now, not with the next sweep.
-        embed: Returns the vector of what is searched for, or `None` where there is none in time.
+        recalling: What this process recalls from.
         clock: Seconds since the epoch.
     """
 
@@ -122,7 +128,7 @@ class Service:
     limit: RateLimit
     forget: Callable[[str], None]
     wake: Callable[[Owner, str], None]
-    embed: Callable[[str], Awaitable[QueryVector | None]] = _no_vector
+    recalling: Recalling = field(default_factory=lambda: Recalling(None, 0))
     clock: Callable[[], float] = time.time
 
 
@@ -144,6 +150,20 @@ class Call:
     def store(self) -> BaseStore:
         """The server's store."""
         return self.service.store
+
+    @property
+    def config(self) -> MemoryConfig:
+        """The deployment's choices for memory."""
+        return self.service.settings.memory
+
+    @property
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return self.service.clock()
+
+    async def epoch(self) -> str:
+        """Read the user's epoch."""
+        return await self.run(read_epoch(self.owner))
 
     async def run(self, effects: StoreEffects[T]) -> T:
         """Carry out effects on the server's store."""
@@ -173,11 +193,10 @@ async def call_of(request: Request, asked: Annotated[AgentQuery, Query()]) -> Ca
 
 
 AgentCall = Annotated[Call, Depends(call_of)]
-"""The call of an endpoint whose query names the agent and nothing else."""
 
 
 class GuardedRoute(APIRoute):
-    """Looks at origin, identity, rate and size, in this order, before FastAPI looks at the request.
+    """Looks at origin, identity, rate, names in the query and size, in this order, before FastAPI looks at the request.
 
     No dependency can do that: FastAPI reads and parses a body before it solves dependencies. A stranger would then be
     told what is wrong with the JSON, and a body of any length would be read for nobody.
@@ -186,12 +205,17 @@ class GuardedRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
         answer = super().get_route_handler()
+        largest = int((self.openapi_extra or {}).get(LARGEST_BODY, SMALL_BODY))
+        queries = [each for part in (self.dependant, *self.dependant.dependencies) for each in part.query_params]
+        models: list[Any] = [each.field_info.annotation for each in queries]
+        known = {name for model in models for name in model.model_fields}
 
         async def guarded(request: Request) -> Response:
             try:
                 with refusing():
                     let_in(request)
-                    largest = int((self.openapi_extra or {}).get(LARGEST_BODY, SMALL_BODY))
+                    if unknown := [name for name in request.query_params if name not in known]:
+                        raise from_validation([{"loc": (name,), "msg": "Unknown parameter"} for name in unknown])
                     read = request if self.body_field is None else await JsonRequest.read(request, largest)
                     response = await answer(read)
             except RefusedRequest as refused:
@@ -216,12 +240,31 @@ class MemoryRouter(APIRouter):
             generate_unique_id_function=lambda route: route.name,
         )
 
-    def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        """Add a route; `GET` answers `HEAD` too, as every other route of the server does."""
-        methods: Sequence[str] = options["methods"]
-        always = (401, 403, 422, 429) if methods in (["GET"], ["DELETE"]) else (401, 403, 413, 415, 422, 429)
-        options["responses"] = {**refusals(*always), **(options["responses"] or {})}
-        options["response_description"] = "Done."
-        super().add_api_route(path, endpoint, **options)
-        if methods == ["GET"]:
-            super().add_api_route(path, endpoint, **{**options, "methods": ["HEAD"], "include_in_schema": False})
+    def answers(self, asked: str, *refusals: int, shown: Any = None, **options: Any) -> Callable[[Endpoint], Endpoint]:
+        """Return what makes a function answer requests such as `GET /facts`; `GET` answers `HEAD` too.
+
+        Args:
+            asked: Method and path.
+            refusals: With which error statuses of its own it may refuse.
+            shown: The model that says how its answer is shown; by default it returns one.
+            options: What else FastAPI takes.
+        """
+        method, _, path = asked.partition(" ")
+        with_body = () if method in ("GET", "DELETE") else (413, 415)
+        statuses = sorted({401, 403, 422, 429, *with_body, *refusals})
+        responses = {each: {"model": Problem, "description": _REFUSALS[each]} for each in statuses}
+        options["responses"] = {**responses, **options.get("responses", {})}
+        if shown:
+            options["response_model"] = shown
+        if method == "DELETE":
+            # FastAPI's own response would name the content type of an empty body.
+            options |= {"status_code": 204, "response_class": Response}
+
+        def decorate(answer: Endpoint) -> Endpoint:
+            options["summary"] = re.split("[.:;]", answer.__doc__ or "", maxsplit=1)[0]
+            self.add_api_route(path, answer, methods=[method], response_description="Done.", **options)
+            if method == "GET":  # as every other route of the server
+                self.add_api_route(path, answer, methods=["HEAD"], include_in_schema=False, **options)
+            return answer
+
+        return decorate

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query
-from pydantic import BaseModel, Field, JsonValue
-from starlette.requests import Request
+from pydantic import Field, JsonValue
 
 from graphs.server.api.guard import RefusedRequest
-from graphs.server.api.routing import NO_CONTENT, AgentCall, AgentQuery, Call, Empty, MemoryRouter, call_of, refusals
+from graphs.server.api.routing import AgentCall, ApiModel, Call, Empty, MemoryRouter
 from memory.control import read_epoch
 from memory.effects import side_by_side
 from memory.facts.fact import timestamp
@@ -22,55 +21,59 @@ from memory.updates.state import EntryState
 router = MemoryRouter()
 
 
-class Update(BaseModel):
+class Update(ApiModel):
     """One update that was written down and is not done."""
 
     key: str
-    kind: EntryKind = Field(description="turn: a finished turn. cut: what left a thread's context by a summary.")
+    kind: EntryKind
+    """turn: a finished turn. cut: what left a thread's context by a summary."""
     thread_id: str
-    state: EntryState = Field(description="dead: it failed for good; retry or discard it.")
+    state: EntryState
+    """dead: it failed for good; retry or discard it."""
     created: str
     due: str
     attempts: int
-    error: str = Field(description="Sort of the last failure.")
-    messages: int = Field(description="How many messages wait in it.")
+    error: str
+    """Sort of the last failure."""
+    messages: int
+    """How many messages wait in it."""
 
 
-class Updates(BaseModel):
+class Updates(ApiModel):
     """Updates that are not done, oldest first."""
 
     updates: list[Update]
 
 
-class UpdateFilter(AgentQuery):
+class UpdateFilter(ApiModel):
     """Which updates to list."""
 
     state: EntryState | None = None
-    thread: str | None = Field(None, max_length=200)
+    thread: str | None = Field(default=None, max_length=200)
 
 
-class Receipts(BaseModel):
+class Receipts(ApiModel):
     """What updates did: facts created, confirmed, superseded and refused with the reason, by ids; oldest first."""
 
     receipts: list[dict[str, JsonValue]]
 
 
-class ReceiptFilter(AgentQuery):
+class ReceiptFilter(ApiModel):
     """Which receipts to read."""
 
-    since: str = Field("", max_length=64, description="Only updates that ended after this time (ISO 8601).")
+    since: str = Field(default="", max_length=64)
+    """Only updates that ended after this time (ISO 8601)."""
 
 
-@router.get("/updates", summary="List pending and dead updates")
-async def list_updates(request: Request, asked: Annotated[UpdateFilter, Query()]) -> Updates:
+@router.answers("GET /updates")
+async def list_updates(call: AgentCall, asked: Annotated[UpdateFilter, Query()]) -> Updates:
     """List what is pending or dead."""
-    call = await call_of(request, asked)
-    found = [
-        entry
-        for entry in await updates_of(call)
-        if asked.state in (None, entry.state) and asked.thread in (None, entry.thread_id)
-    ]
-    return Updates(updates=[update_view(entry) for entry in found])
+    found = await updates_of(call)
+    return _shown([e for e in found if asked.state in (None, e.state) and asked.thread in (None, e.thread_id)])
+
+
+def _shown(entries: Sequence[Entry]) -> Updates:
+    return Updates(updates=[update_view(entry) for entry in entries])
 
 
 def update_view(entry: Entry) -> Update:
@@ -88,49 +91,41 @@ def update_view(entry: Entry) -> Update:
     )
 
 
-@router.post("/updates/run", summary="Learn now what waits")
+@router.answers("POST /updates/run")
 async def run_updates(call: AgentCall, _: Empty) -> Updates:
     """Have what waits read now, without its quiet time; what failed is tried again when it is due."""
     waiting = [entry for entry in await updates_of(call) if entry.state == "pending"]
     for thread_id in {entry.thread_id for entry in waiting}:
         call.service.wake(call.owner, thread_id)
-    return Updates(updates=[update_view(entry) for entry in waiting])
+    return _shown(waiting)
 
 
-@router.post("/updates/{key}/retry", summary="Retry a dead update", responses=refusals(404, 409))
+@router.answers("POST /updates/{key}/retry", 404, 409)
 async def retry_update(call: AgentCall, key: str, _: Empty) -> Update:
     """Give a dead update another chance, now."""
-    await _check_dead(call, key)
-    await call.run(retry_dead(call.owner, call.service.clock(), [key]))
-    again = next(entry for entry in await updates_of(call) if entry.key == key)
-    call.service.wake(call.owner, again.thread_id)
-    return update_view(again)
+    dead, now = await _dead(call, key), call.now
+    await call.run(retry_dead(call.owner, now, [key]))
+    call.service.wake(call.owner, dead.thread_id)
+    return update_view(replace(dead, state="pending", attempts=0, due=now, error=""))
 
 
-@router.delete(
-    "/updates/{key}",
-    **NO_CONTENT,
-    summary="Discard a dead update",
-    responses=refusals(404, 409),
-)
+@router.answers("DELETE /updates/{key}", 404, 409)
 async def discard_update(call: AgentCall, key: str) -> None:
     """Throw a dead update away: what it holds is not learned."""
-    await _check_dead(call, key)
+    await _dead(call, key)
     await call.run(discard_dead(call.owner, [key]))
 
 
-@router.get("/receipts", summary="Read what updates did")
-async def list_receipts(request: Request, asked: Annotated[ReceiptFilter, Query()]) -> Receipts:
+@router.answers("GET /receipts", shown=Receipts)
+async def list_receipts(call: AgentCall, asked: Annotated[ReceiptFilter, Query()]) -> dict[str, Any]:
     """Read what updates did."""
-    call = await call_of(request, asked)
-    epoch = await call.run(read_epoch(call.owner))
-    done = await call.run(read_receipts(call.owner, epoch, asked.since))
-    return Receipts(receipts=[receipt.to_json() for receipt in done])
+    done = await call.run(read_receipts(call.owner, await call.epoch(), asked.since))
+    return {"receipts": [receipt.to_json() for receipt in done]}
 
 
 async def updates_of(call: Call) -> Sequence[Entry]:
     """Read what is pending or dead of a call's owner, oldest first."""
-    owner, now = call.owner, call.service.clock()
+    owner, now = call.owner, call.now
     epoch, lease, entries = await call.run(side_by_side(read_epoch(owner), read_lease(owner), read_entries(owner)))
     running = lease.keys if lease.stands(now) else ()
     # What carries another epoch was erased in between.
@@ -139,9 +134,10 @@ async def updates_of(call: Call) -> Sequence[Entry]:
     ]
 
 
-async def _check_dead(call: Call, key: str) -> None:
-    found = [entry for entry in await updates_of(call) if entry.key == key]
-    if not found:
+async def _dead(call: Call, key: str) -> Entry:
+    found = next((entry for entry in await updates_of(call) if entry.key == key), None)
+    if found is None:
         raise RefusedRequest(404, "no update has this key; it may be done")
-    if found[0].state != "dead":
-        raise RefusedRequest(409, f"this update is {found[0].state}, not dead")
+    if found.state != "dead":
+        raise RefusedRequest(409, f"this update is {found.state}, not dead")
+    return found

@@ -50,7 +50,7 @@ class Filter(StrictModel):
 async def _admitted(asked: PageRequest, wanted: Filter, facts: Sequence[Fact]) -> list[Fact]:
     """Return those of the facts in use that a filter admits; what fits its text best stands first."""
     if wanted.text:
-        question = await asked.call.service.embed(wanted.text)
+        question = await asked.call.service.recalling.vector_of(wanted.text)
         facts = await asked.facts.asearch(wanted.text, None, question=question, only_asked=True)
     admitted = [fact for fact in facts if wanted.admits(fact)]
     return await unconfirmed(asked.call, admitted, UNCONFIRMED_DAYS) if wanted.unconfirmed else admitted
