@@ -27,7 +27,7 @@ from memory.config import MemoryConfig
 from memory.effects import run
 from memory.facts.fact import to_item
 from memory.injection.block import escape
-from memory.journal import append
+from memory.journal.journal import append
 from memory.namespaces import Owner
 from memory.turn import MemoryMode
 
@@ -107,10 +107,7 @@ class Chat:
         """Return once all is indexed that there is, with its vectors."""
         if self._embedder:
             await asyncio.wrap_future(self._embedder.start())
-        if made := self._service.vectors.make(self._store, OWNER):
-            await asyncio.wrap_future(made)
-        if followed := self._service.recalling.follow(self._store, OWNER):
-            await asyncio.wrap_future(followed)
+        await asyncio.wrap_future(self._service.recalling.follow(self._store, OWNER))
 
     async def sent(self, context: Context, text: str, thread: str) -> str:
         """Return the prompt that a message brings the model."""

@@ -13,15 +13,15 @@ from memory.control import INITIAL_EPOCH
 from memory.facts.fact import Fact, fact_ids, strongest_first
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.selection import TurnConditions, inject
-from memory.journal import JournalEntry, JournalRevision, JournalView
-from memory.journal.entry import line_id
+from memory.journal.entry import JournalEntry, line_id
+from memory.journal.journal import JournalRevision, JournalView
 from memory.message import StoredMessage
 from memory.recall.search import search_facts
 from memory.recall.user_index import Asked, Recalled, UserIndex
 from memory.recall.vectors import QueryVector, packed, text_key
 
 EMBEDDER: Final = "bench"
-_REVISION: Final = JournalRevision("bench")
+_REVISION: Final = JournalRevision()
 _NOW: Final = 1_760_000_000.0
 BESIDE: Final = count_tokens(prompts.MEMORY_BLOCK.format(memory=""))
 """Tokens of the fence and its sentence: peers have none, so they are no part of a row's budget."""

@@ -10,8 +10,8 @@ import sys
 import time
 
 from memory.config import MemoryConfig
+from memory.updates.conversation import ConversationContext
 from memory.updates.queue import MemoryUpdateQueue
-from memory.updates.schedule import ConversationContext
 
 DEPTHS = (1, 100, 10_000)
 ROUNDS = 7

@@ -90,8 +90,8 @@ class Metrics:
         self._count("palimpsest_updates", "done")
         for outcome in ("created", "confirmed", "superseded"):
             self._count("palimpsest_facts", outcome, "", amount=len(getattr(receipt, outcome)))
-        for reason, number in receipt.refused.items():
-            self._count("palimpsest_facts", "refused", reason, amount=number)
+        for refused in receipt.refused:
+            self._count("palimpsest_facts", "refused", refused.reason, amount=refused.n)
 
     def turn(self, receipt: Mapping[str, Any]) -> None:
         """Count a turn that has ended, by its receipt."""

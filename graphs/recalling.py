@@ -12,12 +12,12 @@ from langgraph.store.base import BaseStore
 
 from graphs.behind import WorkBehind
 from graphs.embedders import Embedder
-from memory.effects import run, tolerated
+from memory.effects import Handlers, run, tolerated
 from memory.facts.fact import Fact
 from memory.namespaces import Owner
 from memory.recall.past import read_tellable_view
 from memory.recall.user_index import NOTHING, Asked, Recalled, UserIndexes
-from memory.recall.vectors import QueryVector, read_vectors
+from memory.recall.vectors import Embed, QueryVector, make_vectors, read_vectors
 from memory.turn import Opening
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,8 @@ class Recalling:
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._stores: WeakKeyDictionary[BaseStore, UserIndexes] = WeakKeyDictionary()
-        self.behind = WorkBehind(self._follow, "palimpsest-recall", logger, "the index of %s is not up to date")
+        self.behind = WorkBehind(self._follow, "palimpsest-recall", "the index of %s is not up to date")
+        self.making = WorkBehind(self._make, "palimpsest-vectors", "no vectors are made for %s")
 
     async def recall(self, store: BaseStore, owner: Owner, opening: Opening, asked: Callable[[], Asked]) -> Recalled:
         """Return what has to do with a turn's message; nothing where nothing is known, or what failed is logged.
@@ -81,17 +82,19 @@ class Recalling:
             return NOTHING
         return index.recall(Asked(query[:_QUERY_CHARS], now=now, vector=vector), view.epoch, view.revision, view.edit)
 
-    def follow(self, store: BaseStore, owner: Owner, *, only_held: bool = False) -> Future[None] | None:
+    def follow(self, store: BaseStore, owner: Owner) -> Future[None]:
         """Bring an owner's index up to date on a thread of its own; the future ends with it.
 
-        Args:
-            store: Where memory is kept.
-            owner: Whose.
-            only_held: Do nothing for a user whose index this process does not hold.
+        What lacks a vector gets one after that, which nobody waits for.
         """
-        if only_held and owner not in self.indexes(store):
-            return None
         return self.behind.ask(store, owner)
+
+    def updated(self, store: BaseStore, owner: Owner) -> None:
+        """Bring up to date what this process holds of an owner whose memory has changed, and make vectors."""
+        if owner in self.indexes(store):
+            self.behind.ask(store, owner)
+        elif self._embedder:
+            self.making.ask(store, owner)
 
     def drop(self, erased: str) -> None:
         """Forget the indexes that hold something of a thread, by its id, or of a user, by the user's segment."""
@@ -107,7 +110,17 @@ class Recalling:
         if self._embedder:
             name = self._embedder.name
             index.follow_vectors(name, run(store, read_vectors(owner, view.epoch, name)))
+            self.making.ask(store, owner)
         self.indexes(store).trim()
+
+    def _make(self, store: BaseStore, owner: Owner) -> None:
+        if (embedder := self._embedder) is None:
+            return
+        embed: Handlers = {Embed: lambda effect: embedder.documents(effect.texts)}
+        if made := run(store, make_vectors(owner, embedder.name), embed):
+            logger.info("made %d vectors for %s", made, owner.due_key)
+            if owner in self.indexes(store):
+                self.behind.ask(store, owner)
 
     def indexes(self, store: BaseStore) -> UserIndexes:
         """Return the indexes of the users of a store."""

@@ -3,7 +3,7 @@
 import asyncio
 import functools
 import logging
-import threading
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,18 +24,16 @@ from graphs.settings import Settings
 from graphs.turn.deadlines import StoreWatch, TurnDeadlines
 from graphs.turn.left import LeftTurns
 from graphs.turn.prepared import PreparedSummaries
-from graphs.vectors import VectorMaking
-from memory.budget import DailyBudget, Purse
 from memory.effects import StoreEffects, arun, arun_patiently, in_daemon_thread, run, tolerated
 from memory.message import iso_time
 from memory.namespaces import Owner
-from memory.retention import clean, owners_to_clean
+from memory.retention import KINDS, clean
 from memory.turn import Closing, close_turn
 from memory.updates import outbox
-from memory.updates.effects import ModelCalls, UpdateGate
+from memory.updates.conversation import ConversationContext
+from memory.updates.effects import ModelCalls
 from memory.updates.lease import Worker
 from memory.updates.queue import MemoryUpdateQueue
-from memory.updates.schedule import ConversationContext
 from memory.updates.update import Drained
 from memory.updates.updater import MemoryUpdater
 
@@ -90,21 +88,19 @@ class MemoryService:
         self._born = clock()
         self._calls = ModelCalls()
         self.recalling = Recalling(self.embedder, self._config.recall_megabytes * 1_000_000)
-        self.vectors = VectorMaking(self.embedder, self.recalling)
         self.metrics = Metrics()
-        self.purse = Purse(DailyBudget.of(self._config), clock)
         self.summaries = PreparedSummaries(self._config.model_timeout_seconds)
         self.stores = StoreWatch()
         self.deadlines = TurnDeadlines(
             self.stores, read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds
         )
         self.left = LeftTurns(self._write_down, self._config.drain_seconds)
-        self._gate = UpdateGate()
         self._worker = Worker()
         self._stores: WeakSet[BaseStore] = WeakSet()
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
         self._done: WeakKeyDictionary[BaseStore, dict[str, float]] = WeakKeyDictionary()
-        self._waiting: dict[tuple[str, str, Owner], BaseStore] = {}
+        # Conversations whose model could not be asked.
+        self._waiting: dict[tuple[Owner, str], BaseStore] = {}
         self._queue = MemoryUpdateQueue(self._process, memory_config=self._config)
 
     def bind(self, saver: BaseCheckpointSaver[str]) -> None:
@@ -149,7 +145,6 @@ class MemoryService:
         recorded = await arun_patiently(store, writing)
         if recorded is None:
             return None
-        self.vectors.make_once(store, closing.owner)
         self.trigger(store, closing)
         return Queued(recorded.key, iso_time(recorded.due))
 
@@ -178,40 +173,30 @@ class MemoryService:
         return drained
 
     def _after(self, store: BaseStore, owner: Owner, drained: Drained) -> None:
-        """Count what a drain came to, bring up to date what is recalled from, and wake who waited for its model."""
+        """Count what a drain came to, bring up to date what is recalled from, and wake who waits for a model."""
         self.metrics.drained(drained)
-        self._waiting |= {(*place, owner): store for place in drained.waiting}
+        self._waiting |= {(owner, thread_id): store for thread_id in drained.waiting}
         if drained.receipts:
-            self.recalling.follow(store, owner, only_held=True)
-            self.vectors.make(store, owner)
-            # One: when it succeeds, it wakes the next.
-            woken = next((place for place in list(self._waiting) if place[0] in self._calls.answering), None)
+            self.recalling.updated(store, owner)
+            # One, who has waited longest: when it succeeds, it wakes the next.
+            woken = next(iter([*self._waiting]), None)
             if woken and (of := self._waiting.pop(woken, None)):
-                _, thread_id, whose = woken
-                self._queue.add_nowait(ConversationContext.of(whose, thread_id, of))
+                self._queue.add_nowait(ConversationContext.of(*woken, of))
 
     async def arollup(self, store: BaseStore, owner: Owner | None) -> int:
-        """Fold days of the journal that are over into the history of one owner, or of all, and return of how many."""
-        owners = (
-            [owner] if owner else await arun(store, self._owners_of_journals(store), self._config.store_timeout_seconds)
-        )
-        return sum(await self._updater(store).aroll_up(owners))
+        """Fold days of the journal that are over into the history of one owner, or of all, and return of how many.
 
-    def _owners_of_journals(self, store: BaseStore) -> StoreEffects[list[Owner]]:
-        """Read who has a journal, at most once an hour: days end at every hour somewhere."""
-        if self._is_recent(store, "rolled up", _HOUR):
-            return []
-        owners = yield from outbox.owners_with("journal")
-        self._note(store, "rolled up")
-        return owners
+        Of all it is done at most once an hour: days end at every hour somewhere.
+        """
+        owners: list[Owner] | None = [owner] if owner else None
+        if owners is None:
+            looking = self._once_in(store, "rolled up", _HOUR, outbox.owners_with("journal"))
+            owners = await arun(store, looking, self._config.store_timeout_seconds)
+        return sum(await self._updater(store).aroll_up(owners or []))
 
     async def aclean(self, store: BaseStore) -> None:
         """Once a day, move facts that are over into history, and delete what is kept no longer, of all users."""
-        if self._is_recent(store, "cleaned", _DAY):
-            return
-        owners = await arun(store, owners_to_clean())
-        self._note(store, "cleaned")
-        for owner in owners:
+        for owner in await arun(store, self._once_in(store, "cleaned", _DAY, outbox.owners_with(*KINDS))) or ():
             with tolerated(logger, "what is kept no longer stays for %s", owner.due_key):  # until tomorrow
                 await arun(store, clean(owner, self._config, self.clock()))
 
@@ -240,41 +225,39 @@ class MemoryService:
         return swept
 
     def _owners(self, store: BaseStore) -> StoreEffects[list[Owner]]:
-        if self._is_recent(store, "swept", _DAY):
-            return (yield from outbox.due_owners(self.clock()))
-        owners = yield from outbox.owners_with("outbox")
-        self._note(store, "swept")
-        return owners
+        every = yield from self._once_in(store, "swept", _DAY, outbox.owners_with("outbox"))
+        return (yield from outbox.due_owners(self.clock())) if every is None else every
 
-    def _is_recent(self, store: BaseStore, work: str, period: float) -> bool:
-        """Say whether less than a period has passed; where the clock was set back since, nobody knows: it has not."""
-        last = self._done.get(store, {}).get(work)
-        return last is not None and 0 <= self.clock() - last < period
+    def _once_in(
+        self, store: BaseStore, work: str, period: float, owners: StoreEffects[list[Owner]]
+    ) -> StoreEffects[list[Owner] | None]:
+        """Read whose work is to be done; `None` if that was asked within the period.
 
-    def _note(self, store: BaseStore, work: str) -> None:
-        self._done.setdefault(store, {})[work] = self.clock()
+        Where the clock was set back since, nobody knows: it is done.
+        """
+        done = self._done.setdefault(store, {})
+        if 0 <= self.clock() - done.get(work, -math.inf) < period:
+            return None
+        found = yield from owners
+        done[work] = self.clock()
+        return found
 
     def _start(self, store: BaseStore) -> None:
         """Look, once for each store, for what an earlier process left behind."""
-        if "swept" not in self._done.get(store, ()):
+        if "swept" in self._done.get(store, ()):
+            return
 
-            def take_over() -> None:
-                with tolerated(logger, "could not look for pending updates"):  # they wait for the next sweep
-                    for owner, thread_id in run(store, self._left_behind()):
+        def take_over() -> None:
+            with tolerated(logger, "could not look for pending updates"):  # they wait for the next sweep
+                for owner in run(store, outbox.owners_with("outbox")):
+                    entries = run(store, outbox.read_entries(owner))
+                    for thread_id in {entry.thread_id for entry in entries if entry.created < self._born}:
                         self._queue.add_nowait(ConversationContext.of(owner, thread_id, store))
 
-            with tolerated(logger, "could not look for pending updates"):  # the next turn tries again
-                # A thread, as the turn that is under way waits for neither the store nor what is found there.
-                threading.Thread(target=take_over, name="palimpsest-start", daemon=True).start()
-                self._note(store, "swept")
-
-    def _left_behind(self) -> StoreEffects[list[tuple[Owner, str]]]:
-        """Read whose updates, of which threads, were written down before this process began."""
-        left: dict[tuple[Owner, str], None] = {}
-        for owner in (yield from outbox.owners_with("outbox")):
-            entries = yield from outbox.read_entries(owner)
-            left.update(((owner, entry.thread_id), None) for entry in entries if entry.created < self._born)
-        return list(left)
+        with tolerated(logger, "could not look for pending updates"):  # the next turn tries again
+            # A thread, as the turn that is under way waits for neither the store nor what is found there.
+            in_daemon_thread(take_over, "palimpsest-start")
+            self._done.setdefault(store, {})["swept"] = self.clock()
 
     def wake(self, owner: Owner, thread_id: str) -> None:
         """Apply what waits of an owner's thread now, on a background thread, in every store this process works on."""
@@ -301,9 +284,9 @@ class MemoryService:
         waits = answered or not is_away
         done = self._queue.close(max(0.0, seconds - (time.monotonic() - began)) if waits else 0.0)
         # Who closes a stock SQLite store under a thread that reads it has sqlite3 end the process.
-        for behind in (self.recalling.behind, self.vectors.behind):
-            left = seconds - (time.monotonic() - began)
-            behind.wait(max(0.0, min(left, self._config.read_timeout_seconds)) if waits else 0.0)
+        left = min(seconds - (time.monotonic() - began), self._config.read_timeout_seconds)
+        for behind in (self.recalling.behind, self.recalling.making):
+            behind.wait(max(0.0, left) if waits else 0.0)
         logger.info("memory updates %s", "are done" if done else "are left for the next start")
         return done
 
@@ -313,7 +296,7 @@ class MemoryService:
             raise ValueError("store must be set in the context")
         updater = self._updater(context.store)
         quiet = 0.0 if context.at_once else self._config.debounce_seconds
-        drained = updater.drain(context.owner, context.thread_id, quiet=quiet)
+        drained = updater.drain(context.owner, context.thread_id, quiet=quiet, is_woken=context.at_once)
         self._after(context.store, context.owner, drained)
         return updater.wait_after(drained)
 
@@ -324,8 +307,6 @@ class MemoryService:
             config=self._config,
             clock=self.clock,
             calls=self._calls,
-            gate=self._gate,
             worker=self._worker,
             counted=self.metrics.call,
-            purse=self.purse,
         )

@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -12,12 +11,13 @@ from langgraph.store.base import BaseStore
 
 from graphs.models import ainvoke
 from graphs.service import MemoryService
+from memory.budget import BudgetUsedUp, DailyBudget, spend
 from memory.effects import in_daemon_thread, run, tolerated
 from memory.namespaces import Owner
 
 logger = logging.getLogger(__name__)
 
-_UNKNOWN = "what other processes used of a budget is not known"
+_UNKNOWN = "what was used of a budget is not known, and a summary is not counted"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,7 +29,6 @@ class SummaryCalls:
         whose: Whose memory, and the store that it is in, to be asked from any thread; `None` knows no budget.
         load: Returns the model, on a thread.
         aload: Does the same on an event loop.
-        alook: Reads on an event loop what other processes used; called once a day at most.
         seconds: How long a call on an event loop may take, with the loading.
         has_begun: Whether a call was made: portions of a summary are of no use, so that one that began is finished.
     """
@@ -38,7 +37,6 @@ class SummaryCalls:
     whose: tuple[BaseStore, Owner] | None
     load: Callable[[], BaseChatModel]
     aload: Callable[[], Awaitable[BaseChatModel]]
-    alook: Callable[[], Awaitable[object]]
     seconds: float | None = None
     has_begun: bool = False
 
@@ -49,48 +47,36 @@ class SummaryCalls:
         """
 
         def ask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
-            if self.whose and self._wants_a_look():
-                with tolerated(logger, _UNKNOWN):
-                    run(self.whose[0], self.service.purse.look(self.whose[1]))
-            self._begin()
+            until = None
+            with tolerated(logger, _UNKNOWN):
+                until = self._spent_until()
+            self._begin(until)
             model = self.load()
-            with self._counted():
+            with self.service.metrics.call("summary"):
                 return model.invoke(prompt, config).text
 
         async def aask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
-            if self._wants_a_look():
-                with tolerated(logger, _UNKNOWN):
-                    await self.alook()
-            self._begin()
+            until = None
+            with tolerated(logger, _UNKNOWN):
+                async with asyncio.timeout(self.service.settings.memory.read_timeout_seconds):
+                    until = await asyncio.wrap_future(in_daemon_thread(self._spent_until, "palimpsest-budget"))
+            self._begin(until)
             async with asyncio.timeout(self.seconds):
                 model = await self.aload()
-                with self._counted():
+                with self.service.metrics.call("summary"):
                     return (await ainvoke(model, prompt, config)).text
 
         return RunnableLambda(ask, aask)
 
-    def _wants_a_look(self) -> bool:
-        return not self.has_begun and self.whose is not None and not self.service.purse.is_known(self.whose[1])
+    def _spent_until(self) -> float | None:
+        """Count the call, and return until when none may be made; `None` if it may."""
+        budget = DailyBudget.of(self.service.settings.memory)
+        if self.whose is None or not budget.calls or self.service.stores.is_away(self.whose[0], "write"):
+            return None
+        store, owner = self.whose
+        return run(store, spend(owner, budget, self.service.clock(), has_begun=self.has_begun))
 
-    def _begin(self) -> None:
-        if self.whose is not None and not self.has_begun:
-            self.service.purse.check(self.whose[1])
+    def _begin(self, until: float | None) -> None:
+        if until is not None:
+            raise BudgetUsedUp(until)
         self.has_begun = True
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        with self.service.metrics.call("summary"):
-            if self.whose is None or not self.service.purse.budget.calls:
-                yield
-                return
-            store, owner = self.whose
-            self.service.purse.note(owner)
-
-            def save() -> None:
-                with tolerated(logger, "what %s used of the budget is not written down", owner.due_key):
-                    run(store, self.service.purse.save(owner))
-
-            try:
-                yield
-            finally:
-                in_daemon_thread(save, "palimpsest-budget")  # behind whoever calls; the next one saves what this cannot

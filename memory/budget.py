@@ -3,8 +3,6 @@
 What was used is counted in the store, in one row of the user's for all processes.
 """
 
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, Self
@@ -31,7 +29,7 @@ class DailyBudget:
     """How much one user's memory may use on a day; 0 is no limit.
 
     Attributes:
-        calls: Model calls, failed ones too. One that began is not broken off, so that more may be made than this.
+        calls: Model calls, failed ones too.
         zone: Where the days begin at midnight.
     """
 
@@ -54,88 +52,29 @@ class DailyBudget:
         return datetime.combine(today + timedelta(days=1), datetime.min.time(), self.zone).timestamp()
 
 
-@dataclass(slots=True)
-class _Day:
-    """How many calls one user's memory made on a day: as the store told last, `None` if never, and since then."""
-
-    day: str
-    told: int | None = None
-    unsaved: int = 0
-
-
-class Purse:
-    """What this process knows of its users' budgets. Days that are over are forgotten.
+def spend(owner: Owner, budget: DailyBudget, now: float, *, has_begun: bool = False) -> StoreEffects[float | None]:
+    """Count a model call that is about to be made, unless the user's budget of the day is used up.
 
     Args:
+        owner: Whose memory it is for.
         budget: What each user has.
-        clock: Returns seconds since the epoch.
+        now: Seconds since the epoch.
+        has_begun: Whether it belongs to work that has begun, which is finished: its parts alone are of no use.
+
+    Returns:
+        Until when no call may be made, in seconds since the epoch; `None` if this one may.
     """
-
-    def __init__(self, budget: DailyBudget, clock: Callable[[], float]) -> None:
-        self.budget, self._clock = budget, clock
-        self._lock = threading.Lock()
-        self._days: dict[str, _Day] = {}
-
-    def note(self, owner: Owner) -> None:
-        """Add a call to what the user has used."""
-        if self.budget.calls:
-            with self._lock:
-                self._today(owner).unsaved += 1
-
-    def used_up_until(self, owner: Owner) -> float | None:
-        """Return until when the user's memory asks no model, by what is known here; `None` if it may."""
-        if not self.budget.calls:
-            return None
-        with self._lock:
-            day = self._today(owner)
-            is_used_up = self.budget.calls <= (day.told or 0) + day.unsaved
-        return self.budget.next_day(self._clock()) if is_used_up else None
-
-    def check(self, owner: Owner) -> None:
-        """Raise `BudgetUsedUp` if no other call may begin, by what is known here."""
-        if (until := self.used_up_until(owner)) is not None:
-            raise BudgetUsedUp(until)
-
-    def is_known(self, owner: Owner) -> bool:
-        """Say whether nothing has to be looked up before a call: there is no limit, or it was looked up today."""
-        with self._lock:
-            return not self.budget.calls or self._today(owner).told is not None
-
-    def look(self, owner: Owner) -> StoreEffects[float | None]:
-        """Read what was used of the user's budget, then return what `used_up_until` does."""
-        if self.budget.calls:
-            told = yield from read_spent(owner, self.budget.day(self._clock()))
-            with self._lock:
-                self._today(owner).told = told
-        return self.used_up_until(owner)
-
-    def save(self, owner: Owner) -> StoreEffects[None]:
-        """Write down what was used since the last time."""
-        if not self.budget.calls:
-            return
-        with self._lock:
-            day = self._today(owner)
-            unsaved = day.unsaved
-        if unsaved:
-            told = yield from _add(owner, day.day, unsaved)
-            with self._lock:
-                day.told, day.unsaved = told, day.unsaved - unsaved
-
-    def _today(self, owner: Owner) -> _Day:
-        today = self.budget.day(self._clock())
-        known = self._days.get(owner.segment)
-        if known is None or known.day != today:
-            if known is not None:  # the first call of a new day: nobody asks for an old one any more
-                self._days = {segment: day for segment, day in self._days.items() if day.day == today}
-            self._days[owner.segment] = known = _Day(today)
-        return known
+    return (yield from _spend(owner, budget, now, has_begun)) if budget.calls else None
 
 
 @transaction
-def _add(owner: Owner, day: str, calls: int) -> StoreEffects[int]:
-    told = calls + (yield from read_spent(owner, day))
-    yield [put(owner.control, _KEY, {"day": day, "calls": told})]
-    return told
+def _spend(owner: Owner, budget: DailyBudget, now: float, has_begun: bool) -> StoreEffects[float | None]:
+    day = budget.day(now)
+    spent = yield from read_spent(owner, day)
+    if spent >= budget.calls and not has_begun:
+        return budget.next_day(now)
+    yield [put(owner.control, _KEY, {"day": day, "calls": spent + 1})]
+    return None
 
 
 def read_spent(owner: Owner, day: str) -> StoreEffects[int]:

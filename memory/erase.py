@@ -21,7 +21,8 @@ from memory.facts.effects import FactEffects
 from memory.facts.fact import Fact, timestamp, to_item
 from memory.facts.profile import drop_sections
 from memory.facts.rows import read_fact_history
-from memory.journal.journal import read_journal, redact, revision_drop, revision_put
+from memory.journal.journal import read_journal, redact, revision_drop
+from memory.journal.journal import write as write_lines
 from memory.message import StoredMessage, find_gone
 from memory.namespaces import Kind, Owner, is_imported, owner_of, thread_namespace
 from memory.threads import write_thread_epoch
@@ -63,11 +64,12 @@ def forget_rows_of(
     going = [item for item in rows if item.namespace[-1] != "facts" or item.key not in kept]
     facts = [item for item in going if item.namespace[-1] in ("facts", "history")]
     profile = yield from scan(owner.namespace("profile"))
+    lines = [delete(item.namespace, item.key) for item in going if item.namespace[-1] == "journal"]
+    yield from write_lines(owner, lines)
     yield [
         *(delete(item.namespace, item.key) for item in profile),
         delete(owner.namespace("journal"), PROGRESS_KEY),
-        revision_put(owner),
-        *(delete(item.namespace, item.key) for item in going),
+        *(delete(item.namespace, item.key) for item in going if item.namespace[-1] != "journal"),
         *(put(owner.namespace("facts"), key, to_item(fact)) for key, fact in kept.items()),
         *(
             delete(owner.namespace("confirmations"), str(fact.value.get("id")))
@@ -256,9 +258,7 @@ def _erase_thread(thread_id: str, thread_epoch: str, now: float) -> StoreEffects
 
 @transaction
 def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[int]:
-    entries = yield from outbox.read_entries(owner)
-    cancelled = [entry for entry in entries if entry.thread_id == thread_id]
-    yield from outbox.remove(cancelled)
+    cancelled = yield from outbox.remove(owner, lambda entry: entry.thread_id == thread_id)
     epoch = yield from read_epoch(owner)
     # While the facts are there, which say what echoes of the thread are found by.
     history = yield from read_fact_history(owner)
@@ -268,5 +268,5 @@ def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[i
         dropped = yield from _forget_words(owner, said, said.ids[-1], now, said.wording.is_told_in)
         yield from tell_again(owner, epoch, dropped)
     deleted = len(cancelled) + (yield from forget_rows_of(owner, lambda each: each == thread_id, epoch))
-    yield from outbox.settle_thread(owner, thread_id)
+    yield [delete(thread_namespace(thread_id), owner.due_key)]
     return deleted

@@ -17,7 +17,6 @@ from memory.facts.effects import FactEffects
 from memory.facts.fact import moment
 from memory.facts.rows import is_revision
 from memory.namespaces import Kind, Owner
-from memory.updates.outbox import owners_with
 
 logger = logging.getLogger(__name__)
 
@@ -33,14 +32,6 @@ class Cleaned:
     lapsed: int = 0
     revisions: int = 0
     receipts: int = 0
-
-
-def owners_to_clean() -> StoreEffects[list[Owner]]:
-    """Read every owner who has anything that retention is about. It lists across all users: for once a day."""
-    found: dict[Owner, None] = {}
-    for kind in KINDS:
-        found.update((owner, None) for owner in (yield from owners_with(kind)))
-    return list(found)
 
 
 @transaction

@@ -20,7 +20,7 @@ from memory.door import transaction
 from memory.effects import StoreEffects, put, side_by_side
 from memory.extraction.extraction import judge_fact
 from memory.facts.applying import change_facts
-from memory.facts.changes import Outcome, Reason, reasons
+from memory.facts.changes import Outcome, Reason
 from memory.facts.effects import FactEffects
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, is_protected, may_be_used
 from memory.facts.snapshot import read_snapshot
@@ -35,7 +35,7 @@ from memory.recall.user_index import Recalled
 from memory.text import digest
 from memory.threads import erased_between, read_thread_epoch
 from memory.turn import TurnEpochs, learnable
-from memory.updates.receipts import UpdateReceipt, receipt_put, trim_receipts
+from memory.updates.receipts import UpdateReceipt, receipt_put, refusals, trim_receipts
 from memory.updates.transcript import to_turn
 
 _MOST_HITS: Final = 10
@@ -223,7 +223,7 @@ def remember(
             created=outcome.created,
             confirmed=outcome.confirmed,
             superseded=outcome.superseded,
-            refused=reasons(outcome.refused),
+            refused=refusals(outcome.refused),
             waiting=outcome.waiting,
             messages=tuple(dict.fromkeys(each for change in extraction.changes for each in change.sources)),
         )

@@ -177,7 +177,7 @@ async def pending(app: MemoryApp, thread_id: str, text: str, **fields: Any) -> E
         messages=(said(1, text),), **fields,
     )  # fmt: skip
     await arun(app.store, outbox.record(entry))
-    await arun(app.store, outbox.write([entry]))
+    await arun(app.store, outbox.change(ADA, [], [entry]))
     return entry
 
 

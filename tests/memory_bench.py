@@ -13,7 +13,7 @@ from memory.journal.journal import read_journal
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
 from memory.updates import outbox
-from memory.updates.effects import UpdateGate
+from memory.updates.effects import ModelCalls
 from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import Worker
 from memory.updates.outbox import Recorded
@@ -61,11 +61,8 @@ class MemoryBench:
             config=self.config,
             clock=self.clock,
             worker=Worker("here", pid, self.alive.__contains__, set()),
-            gate=UpdateGate(clock=self.gate_clock, sleep=self.gate_clock.advance, asleep=self._pass_time),
+            calls=ModelCalls(clock=self.gate_clock, sleep=self.gate_clock.advance),
         )
-
-    async def _pass_time(self, seconds: float) -> None:
-        self.gate_clock.advance(seconds)
 
     def load(self, name: str) -> RecordingModel:
         self.loaded.append(name)

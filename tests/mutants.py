@@ -62,8 +62,8 @@ MUTANTS = (
     Mutant(
         "what waits of an import outlives it",
         "memory/backfill/taking_back.py",
-        "    yield from outbox.remove(cancelled)\n",
-        "",
+        "    cancelled = yield from outbox.remove(owner, lambda entry: is_gone(entry.thread_id))\n",
+        "    cancelled = []\n",
         (matrix("erase source-none"),),
     ),
     Mutant(
@@ -154,7 +154,7 @@ MUTANTS = (
         "what waits is sent to an embedder",
         "memory/recall/vectors.py",
         "journal = yield from read_past(owner, epoch)",
-        "journal = yield from __import__('memory.journal', fromlist=['x']).read_journal(owner, epoch)",
+        "journal = yield from __import__('memory.journal.journal', fromlist=['x']).read_journal(owner, epoch)",
         (FACTS,),
     ),
     Mutant(
@@ -174,15 +174,15 @@ MUTANTS = (
     Mutant(
         "a process forgets what another one used of a budget",
         "memory/budget.py",
-        "told = calls + (yield from read_spent(owner, day))",
-        "told = calls",
+        "        return budget.next_day(now)\n    yield",
+        "        return budget.next_day(now)\n    spent = 0\n    yield",
         (BUDGET,),
     ),
     Mutant(
         "a restart begins a budget anew",
         "memory/budget.py",
-        "self._today(owner).told = told",
-        "self._today(owner).told = 0",
+        "spent = yield from read_spent(owner, day)",
+        "spent = 0",
         (BUDGET,),
     ),
     Mutant(
@@ -348,7 +348,7 @@ MUTANTS = (
     ),
     Mutant(
         "what left by a summary is dropped where a newer context takes the older one's place",
-        "memory/updates/schedule.py",
+        "memory/updates/conversation.py",
         "return replace(self, carried_over=tuple(carried.values()), at_once",
         "return replace(self, at_once",
         (QUEUE,),
@@ -426,8 +426,8 @@ MUTANTS = (
     Mutant(
         "history tells what nobody was asked about",
         "memory/updates/rollup.py",
-        "*gone.get(entry.thread_id, ()), *waits[entry.key]}",
-        "*gone.get(entry.thread_id, ())}",
+        "for entry in (yield from read_past(owner, control.epoch))",
+        "for entry in (yield from __import__('memory.recall.past', fromlist=['x']).read_journal(owner, control.epoch))",
         (FACTS,),
     ),
     Mutant(
@@ -475,8 +475,8 @@ MUTANTS = (
     Mutant(
         "messages that deleted facts came from are written down again",
         "memory/updates/update.py",
-        "gone = with_replies(reading.said, self.forgotten)",
-        "gone = with_replies(reading.said, ())",
+        "gone = with_replies(said, read.forgotten)",
+        "gone = with_replies(said, ())",
         (PROMISES,),
     ),
     Mutant(
@@ -496,15 +496,15 @@ MUTANTS = (
     Mutant(
         "what failed for good has no line",
         "memory/updates/update.py",
-        "            yield from read.write_lines(unread[-1], terms)",
+        "            yield from _write_lines(read, terms)",
         "            pass",
         (PROMISES,),
     ),
     Mutant(
         "what could not be read is not read later",
         "memory/updates/update.py",
-        "message for message in read.reading.all if message.id not in later]",
-        "message for message in read.reading.all]",
+        "message for message in now.reading.all if message.id not in later]",
+        "message for message in now.reading.all]",
         (PROMISES,),
     ),
     Mutant(
@@ -517,7 +517,7 @@ MUTANTS = (
     Mutant(
         "no look at the epochs after the last write",
         "memory/updates/update.py",
-        "    if not is_there or (read.control.epoch, read.control.erased) != (epoch, erased):",
+        "    if not is_there or (now.control.epoch, now.control.erased) != (last.epoch, claim.control.erased):",
         "    if False:",
         (matrix("learn-erase"),),
     ),
@@ -631,36 +631,29 @@ MUTANTS = (
     Mutant(
         "two workers ask a model for the same update",
         "memory/updates/update.py",
-        "if not terms.may_take(lease):",
+        "    if not lease.is_free(now, terms.worker):",
         "if False:",
         (UPDATES,),
     ),
     Mutant(
         "a worker whose lease is another's writes all the same",
-        "memory/updates/update.py",
-        "    if lease.token != terms.token:\n        raise _LeaseLost\n    is_there",
-        "    is_there",
-        (UPDATES,),
-    ),
-    Mutant(
-        "a worker whose lease is another's counts a failure",
-        "memory/updates/update.py",
-        "    if lease.token != terms.token:\n        raise _LeaseLost\n    is_each_tried",
-        "    is_each_tried",
+        "memory/updates/lease.py",
+        "    if (yield from read_lease(owner)).token != token:",
+        "    if False:",
         (UPDATES,),
     ),
     Mutant(
         "what changes while a model is asked is asked about without end",
         "memory/updates/entry.py",
-        "or self.rereads > _REREADS_AT_ONCE)",
-        ")",
+        "or self.rereads > _REREADS_AT_ONCE or ",
+        "or ",
         (UPDATES,),
     ),
     Mutant(
         "what is said to another process begins no quiet time",
         "memory/updates/update.py",
-        "    if waiting and until is None and not work.more_until:",
-        "    if waiting and until is None:",
+        "    if quiet_from > now:",
+        "    if False:",
         (UPDATES,),
     ),
     Mutant(
@@ -686,30 +679,30 @@ MUTANTS = (
     ),
     Mutant(
         "a wrong key is tried for ever",
-        "memory/updates/schedule.py",
-        "return status in _TRANSIENT_STATUS",
-        "return True",
-        ("tests/rules/test_schedule.py",),
+        "memory/updates/failures.py",
+        '    return "never" if 400 <= status < 500 and status not in _TRANSIENT else "again"',
+        '    return "again"',
+        ("tests/rules/test_failures.py",),
     ),
     Mutant(
         "one busy thread delays another user's memory",
-        "memory/updates/schedule.py",
-        "start = max(first.due, earliest)",
-        "start = max(max(one.due for one in free), earliest)",
+        "memory/updates/queue.py",
+        "return min(free, key=lambda one: (one.due, one.first), default=None)",
+        "return max(free, key=lambda one: (one.due, one.first), default=None)",
         (QUEUE,),
     ),
     Mutant(
         "steady traffic is never learned",
-        "memory/updates/schedule.py",
-        "due = min(now + config.debounce_seconds, first + config.max_wait_seconds) if quiet else now",
-        "due = now + config.debounce_seconds if quiet else now",
+        "memory/updates/queue.py",
+        "due = now if at_once else min(now + config.debounce_seconds, first + config.max_wait_seconds)",
+        "due = now if at_once else now + config.debounce_seconds",
         (QUEUE,),
     ),
     Mutant(
         "updates of a queue start at once",
-        "memory/updates/schedule.py",
-        "start = max(first.due, earliest)",
-        "start = first.due",
+        "memory/updates/queue.py",
+        "max(0.0, max(first.due, self._earliest) - self._clock())",
+        "max(0.0, first.due - self._clock())",
         (QUEUE,),
     ),
     Mutant(
@@ -721,9 +714,9 @@ MUTANTS = (
     ),
     Mutant(
         "two updates of one user run at once",
-        "memory/updates/schedule.py",
-        "if key.user_id not in busy_users]",
-        "]",
+        "memory/updates/queue.py",
+        "if key.user_id not in self._busy_users)",
+        ")",
         (QUEUE,),
     ),
     Mutant(
@@ -743,8 +736,8 @@ MUTANTS = (
     Mutant(
         "what was edited away is learned",
         "memory/updates/outbox.py",
-        "        yield from write(changed)\n        if changed:\n",
-        "        if changed:\n",
+        "        writes += map(_put, edited)  # the entry itself may be one of them\n",
+        "",
         (EDITED,),
     ),
     Mutant(
@@ -785,15 +778,15 @@ MUTANTS = (
     Mutant(
         "a roll-up that sees no erase",
         "memory/updates/rollup.py",
-        "    if is_changed or texts_of((yield from read_profile(owner, epoch))) != texts:",
+        "    if is_changed or texts_of((yield from read_profile(owner, was.epoch))) != plan.texts:",
         "    if False:",
         (matrix("roll up-erase"),),
     ),
     Mutant(
         "what failed is not tried again",
         "memory/updates/queue.py",
-        "left = None if is_done else failed(taken, now, config)",
-        "left = None",
+        "                if not is_done:\n",
+        "                if False:\n",
         (QUEUE,),
     ),
     Mutant(
@@ -806,8 +799,8 @@ MUTANTS = (
     Mutant(
         "what is pending of an erased thread stays",
         "memory/erase.py",
-        "cancelled = [entry for entry in entries if entry.thread_id == thread_id]",
-        "cancelled = entries[:0]",
+        "outbox.remove(owner, lambda entry: entry.thread_id == thread_id)",
+        "outbox.remove(owner, lambda _: False)",
         (PROMISES,),
     ),
     Mutant(
@@ -855,8 +848,8 @@ MUTANTS = (
     Mutant(
         "what is done is looked at again and again",
         "memory/updates/outbox.py",
-        "    if not left:\n        return delete(owner.due_namespace, owner.due_key)\n",
-        "    if not left:\n        return put(owner.due_namespace, owner.due_key, {})\n",
+        "    if is_whole and due is None:",
+        "    if False:",
         (PROMISES,),
     ),
     Mutant(
@@ -875,16 +868,16 @@ MUTANTS = (
     ),
     Mutant(
         "what fails for good is tried for ever",
-        "memory/updates/update.py",
-        'state="dead" if is_final(entry) else "pending"',
-        'state="pending"',
+        "memory/updates/entry.py",
+        "        if is_alone:\n",
+        "        if False:\n",
         ("tests/laws/test_rules_promises.py",),
     ),
     Mutant(
         "a process that runs on takes nothing that another left",
         "graphs/service.py",
-        "return (yield from outbox.due_owners(self.clock()))",
-        "return []",
+        "return (yield from outbox.due_owners(self.clock())) if every is None else every",
+        "return [] if every is None else every",
         (PROCESSES,),
     ),
     Mutant(

@@ -31,7 +31,6 @@ from memory import FactStore, MemoryData, aextract_facts, format_memory_for_inje
 from memory.config import MemoryConfig
 from memory.context.tokens import shared_counter
 from memory.namespaces import Owner
-from memory.updates.schedule import ConversationContext, Pending, enqueue
 from tests.fakes import WordEmbeddings
 
 USER = "replay"
@@ -151,13 +150,13 @@ class Palimpsest:
             checkpointer=InMemorySaver(), store=self.store
         )
         self._context: Any = {"max_tokens": max_tokens}
-        self._pending: Pending | None = None
+        self._first = self._due = 0.0  # of what waits: since when, until when
         self._day = 0
         self._summary = ""
 
     async def calls_until(self, moment: float) -> None:
-        if self._pending and self._pending.due <= moment:
-            self._now, self._pending = max(self._now, self._pending.due), None
+        if self._due and self._due <= moment:
+            self._now, self._due = max(self._now, self._due), 0.0
             await self._service.adrain(self.store, self._owner)
             await self._follow()
         if int(moment // 86_400) > self._day:
@@ -174,8 +173,8 @@ class Palimpsest:
             await self._follow()
             await self._rewrite_summary(said)
         else:
-            context = ConversationContext.of(self._owner, USER, self.store)
-            self._pending = enqueue(self._now, self._pending, context, self._shipped, quiet=True)
+            self._first = self._first if self._due else self._now
+            self._due = min(self._now + self._shipped.debounce_seconds, self._first + self._shipped.max_wait_seconds)
 
     async def _follow(self) -> None:
         """Wait until what is recalled from is up to date: a user's next words come later than that."""

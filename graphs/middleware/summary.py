@@ -1,6 +1,5 @@
 """`PalimpsestSummary`: an agent's view of a long conversation, with a summary in the place of the oldest messages."""
 
-import asyncio
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -42,7 +41,7 @@ from memory.context.running_summary import RunningSummary, divide, rehydrate, st
 from memory.context.summarization import SummarizationNode, SummarizationResult, SummarizeWhen
 from memory.context.summary_prompt import Prompt
 from memory.context.tokens import MessagesCounter, TokenCounter
-from memory.effects import run, tolerated
+from memory.effects import tolerated
 
 logger = logging.getLogger(__name__)
 
@@ -263,12 +262,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         async def given() -> BaseChatModel:
             return model
 
-        async def look() -> None:
-            if whose is not None:
-                looking = asyncio.to_thread(partial(run, whose[0], self._service.purse.look(whose[1])))
-                await asyncio.wait_for(looking, self._service.settings.memory.store_timeout_seconds)
-
-        calls = SummaryCalls(service=self._service, whose=whose, load=lambda: model, aload=given, alook=look)
+        calls = SummaryCalls(service=self._service, whose=whose, load=lambda: model, aload=given)
         return calls.model()
 
     def _update(self, state: Any, result: SummarizationResult) -> dict[str, Any]:

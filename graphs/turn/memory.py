@@ -192,12 +192,6 @@ class TurnMemory:
             self._warnings.say(reason)
         return reason
 
-    async def look_at_budget(self, run: Run) -> None:
-        """Read what other processes used of the user's budget of the day."""
-        if run.owner is not None and run.store is not None:
-            store, look = run.store, partial(self._service.purse.look, run.owner)
-            await self._deadlines.ask(run.turn, store, "read", lambda: arun(store, look()))
-
     def count(self, receipt: Receipt) -> None:
         """Count a turn that has ended."""
         self._service.metrics.turn(receipt)

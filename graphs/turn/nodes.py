@@ -306,7 +306,6 @@ class ChatNodes:
             whose=(run.store, run.owner) if run.store is not None and run.owner is not None else None,
             load=lambda: in_background(self._service.load_model(name, "summary")),
             aload=lambda: self._service.aload_model(name, "summary"),
-            alook=lambda: self._memory.look_at_budget(run),
             seconds=settings.memory.model_timeout_seconds,
         )
         return calls.model()

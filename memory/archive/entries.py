@@ -93,7 +93,7 @@ def _short_texts(value: object) -> tuple[str, ...]:
 
 def read_entry(value: Json, *, epoch: str) -> JournalEntry:
     """Return the journal entry that an entry of a document describes; `ValueError` if it is none."""
-    entry = JournalEntry.from_json({**value, "epoch": "", "screened": False})
+    entry = JournalEntry.from_json({**value, "epoch": "", "is_screened": False})
     # Both are compared as text, and roll-ups count from them: another form of ISO 8601 is another order.
     if not (_is_day(entry.day) and _is_day(entry.written)):
         raise ValueError("day and written must be days of ISO 8601")

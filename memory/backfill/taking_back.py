@@ -63,9 +63,7 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
         return unit_of(thread_id) == unit
 
     yield from write_thread_epoch(unit, uuid.uuid4().hex, now)
-    entries = yield from outbox.read_entries(owner)
-    cancelled = [entry for entry in entries if is_gone(entry.thread_id)]
-    yield from outbox.remove(cancelled)
+    cancelled = yield from outbox.remove(owner, lambda entry: is_gone(entry.thread_id))
     epoch = yield from read_epoch(owner)
     history = yield from read_fact_history(owner)
     yield from note_erasure(owner, history.every, timestamp(now))
@@ -76,7 +74,6 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     named = {*threads, *(entry.thread_id for entry in cancelled)} - {""}
     if named:
         yield [delete(thread_namespace(thread_id), owner.due_key) for thread_id in sorted(named)]
-    yield from outbox.settle(owner)
     return TakenBack(len(cancelled) + deleted, len(kept), restored)
 
 

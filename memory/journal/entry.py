@@ -3,10 +3,12 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from memory.config import HOLDS, Approval, Hold
-from memory.forms import read_as
+from pydantic import Field
+
+from memory.config import Approval, Hold
+from memory.forms import plain, read_as
 from memory.message import StoredMessage, with_replies
 from memory.namespaces import is_imported
 from memory.screening.door import answers_with_secret, secrecy
@@ -43,9 +45,9 @@ class JournalEntry:
     written: str = ""
     source: LineSource = "cut"
     held: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict, hash=False)
-    harmless: frozenset[str] = field(default=frozenset(), compare=False)
+    harmless: Annotated[frozenset[str], Field(exclude=True)] = field(default=frozenset(), compare=False)
     is_screened: bool = field(default=False, compare=False)
-    place: str = field(default="", compare=False)
+    place: Annotated[str, Field(exclude=True)] = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "written", self.written or self.day)
@@ -104,61 +106,33 @@ class JournalEntry:
         nothing of it is in its thread any more. Words are those that were written down last.
         """
         mine, theirs = ({message.id: message for message in each.messages} for each in (self, other))
-        is_newer = other.messages[-1].time >= self.messages[-1].time
+        is_newer, is_now_cut = other.messages[-1].time >= self.messages[-1].time, other.source != self.source == "turn"
         if is_newer and other.source == self.source == "turn":
             mine = {each: message for each, message in mine.items() if each in theirs}
         words = {**mine, **theirs} if is_newer else {**theirs, **mine}
-        order = dict.fromkeys((*mine, *theirs))
-        times = {each: min(one[each].time for one in (mine, theirs) if each in one) for each in order}
-        if (
-            other.source == "cut" and self.source == "turn"
-        ):  # a cut knows no time of its own, but the first of those words
-            times |= {each: message.time for each, message in mine.items()}
-        messages = tuple(replace(words[each], time=times[each]) for each in order)
+        # A cut knows no time of its own, but the first of those words.
+        times = {each: message.time for each, message in mine.items() if is_now_cut or each not in theirs}
+        times = {each: min(message.time, mine.get(each, message).time) for each, message in theirs.items()} | times
+        messages = tuple(replace(words[each], time=times[each]) for each in {**mine, **theirs})
         # What is in use stays so, and what waits waits on: only other words, and what a model read meanwhile, are
         # judged anew.
-        stays = {each for each, message in words.items() if each in mine and mine[each].text == message.text}
-        stays -= with_replies(messages, other.harmless)
-        judged = {each: (self if each in stays else other).held.get(each) for each in order}
-        held = {each: why for each, why in judged.items() if why}
+        read = with_replies(messages, other.harmless)
+        stays = {each for each in mine if each not in read and mine[each].text == words[each].text}
+        held = {each: why for each in words if (why := (self if each in stays else other).held.get(each))}
         joined = replace(self, messages=messages, held=held, is_screened=False).screened()
-        if other.source == "cut" and self.source == "turn":
-            return replace(joined, source="cut", written=other.written, model=other.model)
-        return joined
+        return replace(joined, source="cut", written=other.written, model=other.model) if is_now_cut else joined
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, Any]:
         """Return the JSON form that the store keeps."""
-        return {
-            "day": self.day,
-            "thread_id": self.thread_id,
-            "message_ids": [message.id for message in self.messages],
-            "from": self.messages[0].time,
-            "to": self.messages[-1].time,
-            "messages": [message.to_json() for message in self.messages],
-            "model": self.model,
-            "written": self.written,
-            "source": self.source,
-            **({"held": {each: list(self.held[each]) for each in sorted(self.held)}} if self.held else {}),
-            **({"screened": True} if self.is_screened else {}),
-            "epoch": self.epoch,
-        }
+        return plain(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Return the entry of a stored JSON form; `ValueError` if it is none."""
-        entry = read_as(cls, {**value, "held": {}, "harmless": (), "is_screened": value.get("screened") is True})
+        entry = read_as(cls, value)
         if not entry.messages:
             raise ValueError("messages must not be empty")
-        return replace(entry, held=_held_in(value.get("held"), {message.id for message in entry.messages}))
-
-
-def _held_in(value: object, ids: Collection[str]) -> dict[str, tuple[Hold, ...]]:
-    """Return what an item says of the messages that wait; for a reason that nobody knows one waits as well."""
-    held: dict[str, tuple[Hold, ...]] = {}
-    for each, said in value.items() if isinstance(value, Mapping) else ():
-        if each in ids and isinstance(said, list | tuple) and said:
-            held[each] = tuple(each for each in HOLDS if each in said) or ("approval",)
-    return held
+        return entry
 
 
 def entry_key(thread_id: str, message_id: str) -> str:
@@ -253,9 +227,9 @@ def outdated(
         sources: Only entries of these are looked at; others stay, and do not count.
     """
     oldest = days_before(today, days)
-    looked_at = [(key, entry) for key, entry in held.items() if entry.source in sources]
-    size, gone = sum(entry.size for _, entry in looked_at), []
-    for key, entry in sorted(looked_at, key=lambda item: (*_age(item[1]), item[0])):
+    looked_at = {key: entry for key, entry in held.items() if entry.source in sources}
+    size, gone = sum(entry.size for entry in looked_at.values()), []
+    for key, entry in sorted(looked_at.items(), key=lambda item: (*_age(item[1]), item[0])):
         if entry.written < oldest or size > max_bytes:
             gone.append(key)
             size -= entry.size

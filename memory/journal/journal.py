@@ -2,119 +2,83 @@
 
 An item is keyed by thread and first message, so that writing it down twice is the same as once, and holds the source
 text, so that it can be read when the thread or its summary no longer tells. Whatever changes the journal changes its
-revision in the same batch: an item of the user's control, which a turn reads anyway, so that what holds the journal in
-memory can tell there whether it is current.
+revision in the same transaction: an item of the user's control, which a turn reads anyway, so that what holds the
+journal in memory can tell there whether it is current.
 """
 
-import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Final, Self
+from typing import Final
 
-from langgraph.store.base import Item, Op, PutOp
+from langgraph.store.base import Item, PutOp
 
 from memory.control import belongs, read_epoch
+from memory.door import transaction
 from memory.effects import StoreEffects, delete, put, read, read_many, scan, side_by_side
 from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry, LineSource, entry_key, outdated, placed
 from memory.namespaces import Owner
 
 _KEPT: Final = 16
-_MAX_KEYS: Final = 64
-_PREFIX: Final = "journal."
+_MAX_KEYS: Final = 1024
+ALL_SOURCES: Final[frozenset[LineSource]] = frozenset({"turn", "cut"})
 
 
 @dataclass(frozen=True, slots=True)
 class JournalRevision:
-    """A random token, compared for equality, and what the newest changes before it wrote.
+    """How often the journal was changed, and what the newest changes wrote.
 
     Attributes:
-        token: Empty for a journal that nobody ever wrote.
-        changes: The newest 16, oldest first: the token before, the token after, and the keys of what was written or
-            deleted.
+        number: 0 for a journal that nobody ever wrote.
+        changes: The keys of what each of the newest changes wrote or deleted, oldest first.
     """
 
-    token: str = ""
-    changes: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    number: int = 0
+    changes: tuple[tuple[str, ...], ...] = ()
 
-    @classmethod
-    def of_item(cls, item: Item | None) -> Self:
-        """Return the revision that its item tells; a garbled one is none, and all is read again."""
-        with suppress(KeyError, ValueError):
-            if item:
-                return read_as(cls, {**item.value, "token": item.value["revision"]})
-        return cls()
+    def changed(self, keys: Sequence[str]) -> "JournalRevision":
+        """Return the revision after one more change; of very many keys everybody has to read all again."""
+        kept = (*self.changes, tuple(keys))[-_KEPT:]
+        while sum(map(len, kept)) > _MAX_KEYS:
+            kept = kept[1:]
+        return JournalRevision(self.number + 1, kept)
 
-    def changed(self, keys: Sequence[str]) -> Self:
-        """Return the revision after one more change, which wrote or deleted the items of these keys.
-
-        Of many keys it is told as several changes: each is as long as one may be.
-        """
-        now = self
-        for start in range(0, len(keys), _MAX_KEYS):
-            token = _token()
-            change = (now.token, token, tuple(keys[start : start + _MAX_KEYS]))
-            now = type(self)(token, (*now.changes, change)[-_KEPT:])
-        return now
-
-    def keys_since(self, token: str) -> frozenset[str] | None:
-        """Return the keys of what was written or deleted since a revision; `None` if all has to be read again."""
-        keys: set[str] = set()
-        at = self.token
-        for before, after, written in reversed(self.changes):
-            if at == token:
-                break
-            if after != at:  # two writers at once: nobody can tell what the other one wrote
-                return None
-            keys.update(written)
-            at = before
-        return frozenset(keys) if at == token else None
-
-    def write(self, owner: Owner) -> PutOp:
-        """Return the write of the revision."""
-        return put(owner.control, _key(owner), {"revision": self.token, "changes": plain(self)["changes"]})
+    def keys_since(self, known: "JournalRevision") -> frozenset[str] | None:
+        """Return the keys of what was written or deleted since another one; `None` if all has to be read again."""
+        since = self.number - known.number
+        if not 0 <= since <= len(self.changes):
+            return None
+        return frozenset(key for keys in self.changes[len(self.changes) - since :] for key in keys)
 
 
 def read_revision(owner: Owner) -> StoreEffects[JournalRevision]:
-    """Read the journal's revision."""
-    return JournalRevision.of_item((yield from read(owner.control, _key(owner))))
-
-
-def revision_put(owner: Owner) -> PutOp:
-    """Return the write of a revision that nobody knows how to get to: who holds the journal has to read all of it."""
-    return JournalRevision(_token()).write(owner)
+    """Read the journal's revision; a garbled one is none, and all is read again."""
+    item = yield from read(owner.control, _revision_key(owner))
+    return read_as(JournalRevision, item.value if item else {}, ())
 
 
 def revision_drop(owner: Owner) -> PutOp:
     """Return the write that drops the revision: the journal is gone."""
-    return delete(owner.control, _key(owner))
+    return delete(owner.control, _revision_key(owner))
 
 
-def _key(owner: Owner) -> str:
-    return _PREFIX + owner.agent_name  # a user's agents share their control
+def _revision_key(owner: Owner) -> str:
+    return f"journal.{owner.agent_name}"  # a user's agents share their control
 
 
-def _token() -> str:
-    return uuid.uuid4().hex
-
-
-ALL_SOURCES: frozenset[LineSource] = frozenset({"turn", "cut"})
-
-
-@dataclass(frozen=True, slots=True)
-class HeldJournal:
-    """What is in the journal of the exchanges that an update is about to write down, and the journal's revision."""
-
-    entries: Mapping[str, JournalEntry]
-    revision: JournalRevision
+def write(owner: Owner, writes: Sequence[PutOp]) -> StoreEffects[None]:
+    """Write and delete items of the journal, as a part of what a caller writes, with the revision that tells which."""
+    if writes:
+        revision = (yield from read_revision(owner)).changed(sorted(write.key for write in writes))
+        yield [*writes, put(owner.control, _revision_key(owner), plain(revision))]
 
 
 def read_held(
     owner: Owner, epoch: str, thread_id: str, message_ids: Iterable[str], *, whole_thread: bool
-) -> StoreEffects[HeldJournal]:
-    """Read what the journal has of some messages, in one batch.
+) -> StoreEffects[dict[str, JournalEntry]]:
+    """Read what the journal has of some messages, by key, and in the same batch the revision that a write will read.
 
     Args:
         owner: Whose journal.
@@ -124,30 +88,25 @@ def read_held(
         whole_thread: Read all that the journal has of the thread: a summary may cut between a message and its answer.
     """
     namespace = owner.namespace("journal")
-    keys = [entry_key(thread_id, each) for each in message_ids]
     if whole_thread:
-        items, revision = yield from side_by_side(scan(namespace, where={"thread_id": thread_id}), read_revision(owner))
-    else:
-        found, revision = yield from side_by_side(read_many(namespace, keys), read_revision(owner))
-        items = [item for item in found if item]
-    return HeldJournal(_entries(items, epoch), revision)
+        items, _ = yield from side_by_side(scan(namespace, where={"thread_id": thread_id}), read_revision(owner))
+        return _entries(items, epoch)
+    keys = [entry_key(thread_id, each) for each in message_ids]
+    found, _ = yield from side_by_side(read_many(namespace, keys), read_revision(owner))
+    return _entries(filter(None, found), epoch)
 
 
-def writes_of(owner: Owner, held: HeldJournal, fresh: Iterable[JournalEntry]) -> list[Op]:
-    """Return the writes after which the journal tells the fresh entries too, with its new revision; none if it does."""
-    writes = placed(fresh, held.entries)
-    puts: list[Op] = [put(owner.namespace("journal"), key, entry.to_json()) for key, entry in writes.items()]
-    return [*puts, held.revision.changed(sorted(writes)).write(owner)] if writes else []
+def tell(owner: Owner, held: Mapping[str, JournalEntry], fresh: Iterable[JournalEntry]) -> StoreEffects[None]:
+    """Have the journal tell the fresh entries too, as a part of what a caller writes; those it held gain from them."""
+    namespace = owner.namespace("journal")
+    yield from write(owner, [put(namespace, key, entry.to_json()) for key, entry in placed(fresh, held).items()])
 
 
+@transaction
 def append(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[None]:
     """Write the entries; one that is there already gains the messages that it lacks (`JournalEntry.joined`)."""
-    namespace = owner.namespace("journal")
-    items = yield from read_many(namespace, [entry.key for entry in entries])
-    held = {item.key: entry for item in items if item and (entry := _readable(item))}
-    writes = placed(entries, {key: entry for key, entry in held.items() if entry.epoch == entries[0].epoch})
-    if writes:
-        yield [*(put(namespace, key, entry.to_json()) for key, entry in writes.items()), revision_put(owner)]
+    items = yield from read_many(owner.namespace("journal"), [entry.key for entry in entries])
+    yield from tell(owner, _entries(filter(None, items), entries[0].epoch) if entries else {}, entries)
 
 
 def read_journal(owner: Owner, epoch: str, since: str = "") -> StoreEffects[list[JournalEntry]]:
@@ -192,11 +151,10 @@ def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[Jo
         known: What the caller has. An epoch or a revision that cannot be followed reads everything.
     """
     epoch, now = yield from side_by_side(read_epoch(owner), read_revision(owner))
-    keys = now.keys_since(known.revision.token) if known and known.epoch == epoch else None
+    keys = now.keys_since(known.revision) if known and known.epoch == epoch else None
     namespace = owner.namespace("journal")
     if keys is not None:
-        items = yield from read_many(namespace, sorted(keys))
-        entries = _entries(filter(None, items), epoch)
+        entries = _entries(filter(None, (yield from read_many(namespace, sorted(keys)))), epoch)
         return JournalView(epoch, now, entries, is_whole=False, gone=keys - entries.keys())
     # The revision is read no later than the entries: a newer one would hide that they are old.
     epoch, now, every = yield from side_by_side(read_epoch(owner), read_revision(owner), scan(namespace))
@@ -208,45 +166,33 @@ def entries_in(items: Iterable[Item | None], epoch: str) -> list[JournalEntry]:
     return [*_entries(filter(None, items), epoch).values()]
 
 
-def _entries(items: Iterable[Item], epoch: str) -> dict[str, JournalEntry]:
-    """Return the entries of this epoch, by key."""
-    mine = (item for item in items if belongs(item.value, epoch))
-    return {item.key: entry for item in mine if (entry := _readable(item))}
-
-
-def _readable(item: Item) -> JournalEntry | None:
-    try:
-        return replace(JournalEntry.from_json(item.value), place=item.key)
-    except ValueError:
-        return None
+def _entries(items: Iterable[Item], epoch: str | None = None) -> dict[str, JournalEntry]:
+    """Return the entries of this epoch, or of any, by key; what a hand garbled is none."""
+    found = {}
+    for item in items:
+        if epoch is None or belongs(item.value, epoch):
+            with suppress(ValueError):
+                found[item.key] = replace(JournalEntry.from_json(item.value), place=item.key)
+    return found
 
 
 def prune(
     owner: Owner, today: str, days: int, max_bytes: float = inf, sources: Collection[LineSource] = ALL_SOURCES
 ) -> StoreEffects[int]:
-    """Delete the entries that are kept no longer (`memory.journal.entry.outdated`), and return how many.
-
-    Who holds the journal is told which ones: without that, the next turn of each process would recall no past turns.
-    """
-    known, items = yield from side_by_side(read_revision(owner), scan(owner.namespace("journal")))
-    held = {item.key: entry for item in items if (entry := _readable(item))}
+    """Delete the entries that are kept no longer (`memory.journal.entry.outdated`), and return how many."""
+    held = _entries((yield from scan(owner.namespace("journal"))))
     gone = outdated(held, today, days, max_bytes, sources=sources)
-    if gone:
-        deletes = [delete(owner.namespace("journal"), key) for key in gone]
-        yield [*deletes, known.changed(sorted(gone)).write(owner)]
+    yield from write(owner, [delete(owner.namespace("journal"), key) for key in gone])
     return len(gone)
 
 
 def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[list[JournalEntry]]:
     """Take messages, by thread, out of the journal, and entries that hold nothing else; return those that changed."""
-    items = yield from scan(owner.namespace("journal"))
-    taken: list[JournalEntry] = []
-    writes: list[Op] = []
-    for item, entry in ((item, _readable(item)) for item in items):
-        left = entry.without(gone.get(entry.thread_id, ())) if entry else None
-        if entry and left != entry:
-            writes.append(put(item.namespace, item.key, left.to_json()) if left else delete(item.namespace, item.key))
-            taken.append(entry)
-    if writes:
-        yield [*writes, revision_put(owner)]
-    return taken
+    namespace, changed, writes = owner.namespace("journal"), list[JournalEntry](), list[PutOp]()
+    for key, entry in _entries((yield from scan(namespace))).items():
+        left = entry.without(gone.get(entry.thread_id, ()))
+        if left != entry:
+            writes.append(put(namespace, key, left.to_json()) if left else delete(namespace, key))
+            changed.append(entry)
+    yield from write(owner, writes)
+    return changed

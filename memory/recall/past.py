@@ -6,8 +6,8 @@ from dataclasses import replace
 from memory.control import read_control
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.untold import Exchange, Waiting, read_untold
-from memory.journal import JournalEntry, read_journal
-from memory.journal.journal import JournalView, read_view
+from memory.journal.entry import JournalEntry
+from memory.journal.journal import JournalView, read_journal, read_view
 from memory.namespaces import Owner
 
 

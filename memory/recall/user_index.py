@@ -112,7 +112,7 @@ class UserIndex:
         """
         with self._lock:
             view = self.view if self.view and (self.view.epoch, self.view.edit) == (epoch, edit) else None
-            changed = revision.keys_since(view.revision.token) if view else None
+            changed = revision.keys_since(view.revision) if view else None
             hits = self._index.rank(
                 asked.text,
                 before=asked.before,

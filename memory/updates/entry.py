@@ -1,19 +1,24 @@
-"""One pending update: the value, and its form as a store item."""
+"""One pending update: the value, when it may be read, and what a failure makes of it. Pure."""
 
-from collections.abc import Container
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
+from memory.config import MemoryConfig
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.text import digest
-from memory.updates.schedule import LONGEST_WAIT
-from memory.updates.state import EntryState
-
-_REREADS_AT_ONCE = 2
-
+from memory.updates.failures import LONGEST_WAIT, asked_to_wait, kind_of, retry_delay
 
 EntryKind = Literal["turn", "cut"]
+EntryState = Literal["pending", "running", "dead"]
+"""`pending`: waits. `running`: is being read. `dead`: failed for good."""
+
+_REREADS_AT_ONCE = 2
+_FAILURES_TOGETHER = 3
+
+
+class Overtaken(Exception):
+    """What was read for a model is no longer what is there: nothing of its answer is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,19 +82,44 @@ class Entry:
         """What was said and not edited away."""
         return tuple(message for message in self.messages if message.id not in self.edited_away)
 
-    def is_ready(self, now: float, longest_delay: float, answering: Container[str]) -> bool:
+    def is_ready(self, now: float, config: MemoryConfig, *, is_woken: bool = False) -> bool:
         """Say whether it may be read: a fresh one at any time, one that failed once it is due again.
 
         No delay is longer than the longest: one that is was written under a clock that was ahead.
 
         Args:
             now: Seconds since the epoch.
-            longest_delay: In seconds.
-            answering: The models that have answered since they failed the last time: what waited for one need not.
+            config: The longest delay.
+            is_woken: Whether to read at once what waited for its model.
         """
         if self.state == "dead" or 0 < self.not_before - now <= LONGEST_WAIT:
             return False
-        is_fresh = not (self.attempts or self.waits or self.rereads > _REREADS_AT_ONCE) or (
-            self.waits > 0 and self.model in answering
-        )
-        return is_fresh or not 0 < self.due - now <= longest_delay
+        is_fresh = not (self.attempts or self.rereads > _REREADS_AT_ONCE or (self.waits and not is_woken))
+        return is_fresh or not 0 < self.due - now <= config.retry_max_seconds
+
+    def is_suspect(self, config: MemoryConfig) -> bool:
+        """Say whether it is read alone: it may be the one that its model's server does not survive."""
+        return self.waits >= _FAILURES_TOGETHER or self.attempts >= min(_FAILURES_TOGETHER, config.max_attempts - 1)
+
+    def failed(self, error: Exception, now: float, config: MemoryConfig, *, is_alone: bool) -> Self:
+        """Return what waits once a model was asked in vain.
+
+        Args:
+            error: Why.
+            now: Seconds since the epoch.
+            config: The delays, and how many attempts there are.
+            is_alone: Whether nothing else was read with it. Else it is not given up: another one may be to blame.
+        """
+        if isinstance(error, Overtaken):
+            return replace(self, rereads=self.rereads + 1, due=now + retry_delay(self.rereads + 1, config))
+        kind, sort = kind_of(error), type(error).__name__
+        if kind == "not_now":
+            waits, pause = self.waits + 1, asked_to_wait(error, now)
+            due = now + max(pause, retry_delay(waits, config))
+            return replace(self, waits=waits, due=due, not_before=now + pause if pause else 0.0, error=sort)
+        attempts = self.attempts + 1
+        if kind == "again" and attempts < config.max_attempts:
+            return replace(self, attempts=attempts, due=now + retry_delay(attempts, config), error=sort)
+        if is_alone:
+            return replace(self, attempts=attempts, state="dead", error=sort)
+        return replace(self, attempts=config.max_attempts - 1, due=now, error=sort)

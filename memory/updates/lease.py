@@ -10,12 +10,11 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import Final
 
-from langgraph.store.base import GetOp, Item, PutOp
+from langgraph.store.base import PutOp
 
-from memory.door import transaction
-from memory.effects import StoreEffects, put
+from memory.effects import StoreEffects, put, read
 from memory.forms import plain, read_as
 from memory.namespaces import Owner
 
@@ -23,6 +22,10 @@ _KEY: Final = "lease"
 # A lease of more seconds than this from now on was taken under a clock that was ahead.
 _LONGEST: Final = 86_400.0
 _UNDER_WAY: Final[set[str]] = set()
+
+
+class LeaseLost(Exception):
+    """Another worker has the user: nothing is written, and no attempt counted."""
 
 
 def process_exists(pid: int) -> bool:
@@ -72,13 +75,6 @@ class Lease:
     pid: int = 0
     keys: tuple[str, ...] = ()
 
-    @classmethod
-    def in_item(cls, item: Item | None) -> Self:
-        """Return the lease that a control item (`lease_get`) holds; what cannot be read is nobody's."""
-        with suppress(ValueError):
-            return read_as(cls, item.value if item else {})
-        return cls()
-
     def stands(self, now: float) -> bool:
         """Say whether it has not run out at a time, in seconds since the epoch."""
         return now < self.until <= now + _LONGEST
@@ -97,29 +93,16 @@ class Lease:
         return put(owner.control, _KEY, plain(self))
 
 
-def lease_get(owner: Owner) -> GetOp:
-    """Return the read of the item that holds the user's lease (`Lease.in_item`)."""
-    return GetOp(owner.control, _KEY, refresh_ttl=False)
-
-
 def read_lease(owner: Owner) -> StoreEffects[Lease]:
-    """Read who updates the user."""
-    return Lease.in_item((yield [lease_get(owner)])[0])
+    """Read who updates the user; what cannot be read is nobody's."""
+    item = yield from read(owner.control, _KEY)
+    with suppress(ValueError):
+        return read_as(Lease, item.value if item else {})
+    return Lease()
 
 
-@transaction
-def take(owner: Owner, wanted: Lease, now: float, me: Worker) -> StoreEffects[bool]:
-    """Take the user, unless another worker has them, and say whether that was done."""
-    if not (yield from read_lease(owner)).is_free(now, me):
-        return False
-    yield [wanted.write(owner)]
-    return True
-
-
-@transaction
-def give_back(owner: Owner, token: str) -> StoreEffects[bool]:
-    """Give the user back, and say whether they were under this token; nothing is written if not."""
-    is_mine = (yield from read_lease(owner)).token == token
-    if is_mine:
-        yield [Lease().write(owner)]
-    return is_mine
+def renew(owner: Owner, token: str, lease: Lease) -> StoreEffects[None]:
+    """Go on with a user who was taken under a token, or give them back; `LeaseLost` if another worker has them."""
+    if (yield from read_lease(owner)).token != token:
+        raise LeaseLost
+    yield [lease.write(owner)]

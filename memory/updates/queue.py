@@ -4,7 +4,7 @@ The queue is a trigger, not the record: it holds contexts in memory only, and th
 writes a turn down in the outbox before it adds a context, so that nothing is lost with it; in a program of one's own, a
 context is written down when `MemoryUpdater.process` gets it, and until then the queue alone has it. One conversation's
 quiet period never waits for another's, updates of one user run one after the other and those of different users side by
-side. It spaces their starts itself, as the function it was given may be anybody's; `memory.updates.effects.UpdateGate`
+side. It spaces their starts itself, as the function it was given may be anybody's; `memory.updates.effects.ModelCalls`
 spaces what one drain makes of several conversations, and what sweeps do beside the queue.
 """
 
@@ -12,19 +12,18 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from memory.config import MemoryConfig
 from memory.effects import tolerated
-from memory.updates.schedule import ConversationContext, Pending, UpdateKey, enqueue, failed, plan, put_back
+from memory.updates.conversation import ConversationContext, UpdateKey
+from memory.updates.failures import retry_delay
 
 __all__ = ["ConversationContext", "MemoryUpdateQueue", "Process", "StartThread", "start_daemon_thread"]
 
 logger = logging.getLogger(__name__)
 
-# A flush without a known wake-up looks again after so many seconds; nothing depends on it but a lost notification.
-_LOOK_AGAIN = 1.0
 # A process that has no thread to spare is asked again after so many seconds.
 _NO_THREAD = 5.0
 
@@ -40,6 +39,16 @@ def start_daemon_thread(name: str, target: Callable[[], None]) -> None:
         RuntimeError: If the process can have no further thread.
     """
     threading.Thread(target=target, name=name, daemon=True).start()
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A context that waits: since when, until when, and how often it has failed."""
+
+    context: ConversationContext
+    first: float
+    due: float
+    failures: int = 0
 
 
 class MemoryUpdateQueue:
@@ -70,26 +79,24 @@ class MemoryUpdateQueue:
         self._start_thread = start_thread
         # Guards all that follows; whoever waits for work or for the end waits on it.
         self._changed = threading.Condition()
-        self._pending: dict[UpdateKey, Pending] = {}
+        self._waiting: dict[UpdateKey, _Waiting] = {}
         self._busy_users: set[str] = set()
         self._earliest = float("-inf")
-        self._wake: float | None = None
-        self._has_news = False
         self._has_scheduler = False
         self._closed = self._has_refused = False
 
     def add(self, context: ConversationContext) -> None:
         """Process the context after a quiet period of its conversation, at the latest after the maximum wait."""
-        self._add(context, quiet=True)
+        self._add(context, at_once=False)
 
     def add_nowait(self, context: ConversationContext) -> None:
         """Process the context at once, on a background thread."""
-        self._add(context, quiet=False)
+        self._add(context, at_once=True)
 
     def pending(self) -> tuple[ConversationContext, ...]:
         """Return what waits, in the order it was first added; running updates are not in it."""
         with self._changed:
-            return tuple(one.context for one in self._pending.values())
+            return tuple(one.context for one in self._waiting.values())
 
     def flush(self, timeout: float | None = None) -> bool:
         """Process all that waits without its quiet period, and wait for it; what fails then is left for later.
@@ -103,20 +110,18 @@ class MemoryUpdateQueue:
         end = time.monotonic() + (threading.TIMEOUT_MAX if timeout is None else timeout)
         with self._changed:
             now = self._clock()
-            self._pending = {
-                key: replace(one, due=min(one.due, now), context=replace(one.context, at_once=True))
-                for key, one in self._pending.items()
-            }
-            before = {key: one.failures for key, one in self._pending.items()}
+            for key, one in self._waiting.items():
+                context = replace(one.context, at_once=True)
+                self._waiting[key] = replace(one, due=min(one.due, now), context=context)
+            before = {key: one.failures for key, one in self._waiting.items()}
         while True:
-            delay = self.tick()
+            self.tick()
             with self._changed:
-                left = end - time.monotonic()
-                # What has failed since is left for later.
-                is_untried = any(one.failures <= before.get(key, 0) for key, one in self._pending.items())
+                left, delay = end - time.monotonic(), self._delay()
+                is_untried = any(one.failures <= before.get(key, 0) for key, one in self._waiting.items())
                 if left <= 0 or not (is_untried or self._busy_users):
-                    return not (self._pending or self._busy_users)
-                self._changed.wait(min(left, _LOOK_AGAIN if delay is None else delay))
+                    return not (self._waiting or self._busy_users)
+                self._changed.wait(left if delay is None else min(left, delay))
 
     def close(self, timeout: float | None = None) -> bool:
         """Flush, then take nothing more; `True` if nothing was left. A timeout of 0 starts nothing of what waits.
@@ -124,25 +129,26 @@ class MemoryUpdateQueue:
         What is left is dropped here. It is still in the outbox if the graph added it, or `MemoryUpdater.process` was
         at work on it; in a program of one's own, `flush` first, and `pending()` tells what else would be lost.
         """
-        done = self.flush(timeout) if timeout is None or timeout > 0 else False
+        if timeout is None or timeout > 0:
+            self.flush(timeout)
         with self._changed:
-            done = done or not (self._pending or self._busy_users)
+            done = not (self._waiting or self._busy_users)
             self._closed = True
-            self._pending.clear()
-            self._tell()
+            self._waiting.clear()
+            self._changed.notify_all()
         return done
 
     def tick(self) -> float | None:
         """Start what is due and return in how many seconds to look again (`None`: nothing waits for a time)."""
-        while (taken := self._begin()) is not None:
+        while (taken := self._take()) is not None:
             if not self._can_start("palimpsest-update", partial(self._run, taken)):
                 with self._changed:
                     self._earliest = self._clock() + _NO_THREAD
                     self._end(taken, taken)
         with self._changed:
-            return None if self._wake is None else max(0.0, self._wake - self._clock())
+            return self._delay()
 
-    def _add(self, context: ConversationContext, quiet: bool) -> None:
+    def _add(self, context: ConversationContext, at_once: bool) -> None:
         config = self._config()
         if not config.enabled:
             return
@@ -152,13 +158,18 @@ class MemoryUpdateQueue:
                     logger.warning("the update queue was closed: nothing is learned in this process any more")
                 self._has_refused = True
                 return
-            one = enqueue(self._clock(), self._pending.get(context.key), context, config, quiet)
-            self._pending[context.key] = one
-            if self._wake is None or one.due < self._wake:  # else the scheduler does not sleep for too long
-                self._tell()
+            now, old = self._clock(), self._waiting.get(context.key)
+            context = replace(context, at_once=at_once)
+            first = old.first if old else now
+            due = now if at_once else min(now + config.debounce_seconds, first + config.max_wait_seconds)
+            if old:
+                context = context.replacing(old.context)
+                due = min(due, old.due) if old.due <= now else due  # what is already due does not wait again
+            self._waiting[context.key] = _Waiting(context, first, due, old.failures if old else 0)
+            self._changed.notify_all()
             needs_scheduler, self._has_scheduler = not self._has_scheduler, True
         if needs_scheduler and not self._can_start("palimpsest-scheduler", self._schedule):
-            self._lose_scheduler()
+            self._has_scheduler = False  # the next who adds tries again
 
     def _can_start(self, name: str, target: Callable[[], None]) -> bool:
         """Start a thread; without one to be had, neither a turn nor the scheduler may fail."""
@@ -169,61 +180,67 @@ class MemoryUpdateQueue:
             return False
         return True
 
-    def _end(self, taken: Pending, left: Pending | None) -> None:
-        """Free the user whose update was taken, and let wait what is left of it."""
-        key = taken.context.key
-        self._busy_users.discard(key.user_id)
-        if left is not None and not self._closed:
-            self._pending[key] = put_back(left, self._pending.get(key))
-        self._tell()
-
-    def _tell(self) -> None:
-        self._has_news = True
-        self._changed.notify_all()
-
     def _config(self) -> MemoryConfig:
         return self._memory_config if isinstance(self._memory_config, MemoryConfig) else self._memory_config()
 
-    def _begin(self) -> Pending | None:
-        """Take the update that starts now, if any, and note when to look again."""
+    def _first(self) -> _Waiting | None:
+        """Return what starts first: of those whose user has no running update, what is due longest.
+
+        A user's updates follow each other whatever the agent, so that one user holds one of the process's few places
+        for model calls, however many of them hang.
+        """
+        free = (one for key, one in self._waiting.items() if key.user_id not in self._busy_users)
+        return min(free, key=lambda one: (one.due, one.first), default=None)
+
+    def _delay(self) -> float | None:
+        """Return in how many seconds the first may start; `None` if nothing waits for a time."""
+        first = self._first()
+        return None if first is None else max(0.0, max(first.due, self._earliest) - self._clock())
+
+    def _take(self) -> _Waiting | None:
+        """Take the update that starts now, if any."""
         config = self._config()
         with self._changed:
             if not config.enabled:
-                self._pending.clear()
-            now = self._clock()
-            key, self._wake = plan(now, self._pending, self._busy_users, self._earliest)
-            if key is None:
+                self._waiting.clear()
+            first = self._first()
+            if first is None or self._delay():
                 return None
-            self._busy_users.add(key.user_id)
-            self._earliest = now + config.update_spacing_seconds
-            return self._pending.pop(key)
+            self._busy_users.add(first.context.user_id)
+            self._earliest = self._clock() + config.update_spacing_seconds
+            return self._waiting.pop(first.context.key)
 
-    def _run(self, taken: Pending) -> None:
+    def _end(self, taken: _Waiting, left: _Waiting | None) -> None:
+        """Free the user whose update was taken, and let wait what is left of it, with what came for it since."""
+        key = taken.context.key
+        self._busy_users.discard(key.user_id)
+        if left is not None and not self._closed:
+            if newer := self._waiting.get(key):
+                left = replace(left, context=newer.context.replacing(left.context), due=min(left.due, newer.due))
+            self._waiting[key] = left
+        self._changed.notify_all()
+
+    def _run(self, taken: _Waiting) -> None:
         again, is_done = None, False
         try:
-            # What failed waits for another try, and others go on.
             with tolerated(logger, "update of thread %s failed", taken.context.thread_id, level=logging.ERROR):
                 again, is_done = self._process(taken.context), True
         finally:  # also where the thread is made to end, or its user would wait for ever
-            config, now = self._config(), self._clock()
+            config, now, left = self._config(), self._clock(), None
             with self._changed:
-                left = None if is_done else failed(taken, now, config)
-                if again is not None and taken.context.key not in self._pending:
-                    left = Pending(taken.context, now, now + again)  # what the update itself asked for
+                if not is_done:
+                    failures = taken.failures + 1
+                    left = replace(taken, due=now + retry_delay(failures, config), failures=failures)
+                elif again is not None and taken.context.key not in self._waiting:
+                    left = _Waiting(taken.context, now, now + again)  # what the update itself asked for
                 self._end(taken, left)
 
     def _schedule(self) -> None:
         try:
             while not self._closed:
-                delay = self.tick()
-                with self._changed:
-                    if not self._has_news:
-                        self._changed.wait(delay)
-                    self._has_news = False
+                self.tick()
+                with self._changed:  # what was added meanwhile is due now, or told to whoever waits here
+                    if not self._closed:
+                        self._changed.wait(self._delay())
         finally:
-            self._lose_scheduler()
-
-    def _lose_scheduler(self) -> None:
-        """Let the next add start another one."""
-        with self._changed:
-            self._has_scheduler = False
+            self._has_scheduler = False  # the next who adds starts another one

@@ -1,7 +1,7 @@
 """The roll-up of a journal into history: days become recent, recent becomes earlier, earlier becomes background."""
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC
@@ -12,26 +12,25 @@ from typing import Literal, Self
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
-from langgraph.store.base import Op
+from langgraph.store.base import Item, Op
 
 from memory import prompts
-from memory.budget import BudgetUsedUp
 from memory.config import MemoryConfig
 from memory.control import Control, belongs, read_control
 from memory.door import transaction
-from memory.effects import StoreEffects, put, read
+from memory.effects import StoreEffects, put, read, side_by_side
 from memory.facts.changes import Section
-from memory.facts.profile import Profile, read_profile, texts_of, write_profile
-from memory.facts.untold import Exchange, read_untold
+from memory.facts.profile import Profile, drop_sections, read_profile, texts_of, write_profile
 from memory.forms import plain, read_as
-from memory.journal.entry import JournalEntry, LineSource, day_of, days_before
-from memory.journal.journal import prune, read_journal
+from memory.journal.entry import JournalEntry, day_of, days_before
+from memory.journal.journal import prune
 from memory.message import StoredMessage
 from memory.namespaces import Owner
+from memory.recall.past import read_past
 from memory.screening.door import without_suspects
 from memory.text import one_line
-from memory.updates.effects import AwaitStart, ModelCall, Terms, WorkerEffects
-from memory.updates.lease import give_back, take
+from memory.updates.effects import ModelCall, Terms, WorkerEffects
+from memory.updates.lease import Lease, LeaseLost, read_lease, renew
 
 logger = logging.getLogger(__name__)
 
@@ -58,20 +57,27 @@ class RollupProgress:
         earlier: The last day that `earlier` tells of.
         background: The last day that `background` tells of.
         looked: The user's day on which it was last looked whether something is due.
+        edit: The number of the user's newest edit by hand then.
     """
 
     recent: str = ""
     earlier: str = ""
     background: str = ""
     looked: str = ""
+    edit: str = ""
+
+    @property
+    def days(self) -> dict[HistorySection, tuple[str, str]]:
+        """After which day, and until which, each section tells; the oldest first."""
+        return {
+            "background": ("", self.background),
+            "earlier": (self.background, self.earlier),
+            "recent": (self.earlier, self.recent),
+        }
 
     def section_of(self, day: str) -> HistorySection | None:
         """Return the section that tells of a day (ISO 8601); `None` if none does yet."""
-        if day <= self.background:
-            return "background"
-        if day <= self.earlier:
-            return "earlier"
-        return "recent" if day <= self.recent else None
+        return next((section for section, (after, until) in self.days.items() if after < day <= until), None)
 
     def without(self, sections: Collection[str]) -> Self:
         """Return the progress once these sections are empty: what the journal has of their days is due again."""
@@ -117,29 +123,25 @@ def plan_rollup(
     over = sorted((entry for entry in entries if entry.written < today), key=lambda entry: (entry.written, entry.key))
     if not over or over[-1].written <= progress.recent:
         return (), progress
-    folds: list[Fold] = []
     earlier, background = progress.earlier, progress.background
     if _first_day_after(background, over) < days_before(today, 2 * MONTH):
-        until = days_before(today, MONTH)
-        folds.append(Fold("background", _between(over, background, until), anew=False))
-        folds.append(Fold("earlier", _between(over, until, days_before(today, WEEK)), anew=True))
-        background, earlier = until, days_before(today, WEEK)
+        background, earlier = days_before(today, MONTH), days_before(today, WEEK)
     elif _first_day_after(earlier, over) < days_before(today, 2 * WEEK):
-        until = days_before(today, WEEK)
-        folds.append(Fold("earlier", _between(over, earlier, until), anew=earlier <= background))
-        earlier = until
-    # Told anew only when days have left it: else each day would tell the whole of two weeks once more.
-    goes_on = progress.recent > earlier == progress.earlier
-    folds.append(Fold("recent", _between(over, progress.recent if goes_on else earlier, today), anew=not goes_on))
-    return tuple(folds), RollupProgress(over[-1].written, earlier, background, progress.looked)
+        earlier = days_before(today, WEEK)
+    reached = replace(progress, recent=over[-1].written, earlier=earlier, background=background)
+    folds: list[Fold] = []
+    for section, (after, until) in reached.days.items():
+        began, ended = progress.days[section]
+        # Told anew only when days have left it: else each day would tell the whole of two weeks once more.
+        anew = after != began or not after < ended <= until
+        told = tuple(entry for entry in over if (after if anew else ended) < entry.written <= until)
+        if told or (anew and began < ended):  # what it told of is another section's now
+            folds.append(Fold(section, told, anew))
+    return tuple(folds), reached
 
 
 def _first_day_after(day: str, entries: Iterable[JournalEntry]) -> str:
     return next((entry.written for entry in entries if entry.written > day), "9999-12-31")
-
-
-def _between(entries: Iterable[JournalEntry], after: str, until: str) -> tuple[JournalEntry, ...]:
-    return tuple(entry for entry in entries if after < entry.written <= until)
 
 
 def chunks(entries: Iterable[JournalEntry]) -> Iterator[tuple[JournalEntry, ...]]:
@@ -188,14 +190,24 @@ def fold(model: BaseChatModel, existing: str, entries: Sequence[JournalEntry]) -
     return text
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be told, from what, how far it comes then, and what was there when that was read."""
+
+    folds: tuple[Fold, ...]
+    reached: RollupProgress
+    texts: Profile
+    control: Control
+
+
 def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     """Fold what summaries took away on days that are over into the history, and drop what is kept no longer.
 
     Of lines that only were said (`turn`) the history does not tell: they stand in their threads, so that a roll-up of
     a busy day costs no more model calls than its summaries gave reason to.
-    Sections are written before the progress: killed in between, the same days are told again, in the same sections.
-    Without budget left it waits for the next day; one that began is finished, as its parts alone are of no use.
-    An erase while the model writes wins: nothing is written then, and the days are told anew the next time.
+    Killed before it is written, the same days are told again. Without budget left it waits for the next day; one that
+    began is finished, as its parts alone are of no use. An erase while the model writes wins: nothing is written then,
+    and the days are told anew the next time.
 
     Returns:
         Whether something was due, and no other worker has the user.
@@ -205,85 +217,58 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     """
     if not terms.config.enabled:
         return False
-    control = yield from read_control(owner)
-    epoch = control.epoch
-    today = day_of(terms.now(), control.zone or UTC)
-    progress = yield from _read_progress(owner, epoch)
-    if progress.looked == today:
-        return False
-    config = terms.config
-    # Before the model is asked: what nobody has to tell of first must not be kept for as long as a model fails.
-    dropped = yield from _prune(owner, today, config, frozenset({"turn"}))
-    journal = [entry for entry in (yield from read_journal(owner, epoch)) if entry.source == "cut"]
-    texts = texts_of((yield from read_profile(owner, epoch)))
-    planned, reached = plan_rollup(today, progress, journal)
-    told = [entry for entry in journal if progress.earlier < entry.written <= progress.recent]
-    # It went with a fact that it told of, or may tell of one that was deleted since, in other words.
-    if planned and ("history.recent" not in texts or (yield from _gone_of(owner, told))):
-        planned, reached = plan_rollup(today, progress.without({"recent"}), journal)
-    folds = yield from _without_forgotten(owner, planned)
-    until = (yield from terms.purse.look(owner)) if folds else None
-    if until is not None:
-        logger.info("the roll-up of %s waits for tomorrow: the budget of the day is used up", owner.due_key)
-        raise BudgetUsedUp(until)
-    if folds and not (yield from take(owner, terms.lease(), terms.clock(), terms.worker)):
-        return False
     try:
-        sections = yield from _sections(owner, folds, texts, terms)
-    except Exception:
-        yield from give_back(owner, terms.token)
-        raise
-    written = yield from _write(owner, sections, folds, texts, replace(reached, looked=today), control, terms)
-    if written is None:
+        plan = yield from _begin(owner, terms)
+        if not plan.folds:
+            return False
+        try:
+            sections = yield from _sections(owner, plan, terms)
+        except Exception:
+            yield from _give_back(owner, terms)
+            raise
+        return (yield from _end(owner, plan, sections, terms))
+    except LeaseLost:
         return False
-    dropped += written
-    logger.info("rolled up %s: sections %d, entries dropped %d", owner.due_key, len(sections), dropped)
-    return bool(folds)
 
 
 @transaction
-def _prune(owner: Owner, today: str, config: MemoryConfig, sources: frozenset[LineSource]) -> StoreEffects[int]:
-    return prune(owner, today, config.journal_days, config.journal_bytes, sources)
+def _begin(owner: Owner, terms: Terms) -> StoreEffects[_Plan]:
+    """Plan what is due, and take the user for it; without any, note that it was looked for today."""
+    control, lease, stored = yield from side_by_side(
+        read_control(owner), read_lease(owner), read(owner.namespace("journal"), PROGRESS_KEY)
+    )
+    today, progress = day_of(terms.now(), control.zone or UTC), _progress_of(stored, control.epoch)
+    if progress.looked == today:
+        return _Plan((), progress, {}, control)
+    # Also where a model fails for long: what nobody has to tell of first is kept no longer than the rest.
+    config = terms.config
+    dropped = yield from prune(owner, today, config.journal_days, config.journal_bytes, {"turn"})
+    lines = [entry for entry in (yield from read_past(owner, control.epoch)) if entry.source == "cut"]
+    texts = texts_of((yield from read_profile(owner, control.epoch)))
+    folds, reached = plan_rollup(today, progress, lines)
+    # It went with a fact that it told of, or may tell of one that was deleted by hand since, in other words.
+    if folds and ("history.recent" not in texts or progress.edit != control.edit):
+        folds, reached = plan_rollup(today, progress.without({"recent"}), lines)
+    plan = _Plan(folds, replace(reached, looked=today, edit=control.edit), texts, control)
+    if not folds:
+        dropped += yield from _note(owner, plan, config)
+    elif not lease.is_free(terms.clock(), terms.worker):
+        raise LeaseLost
+    else:
+        yield [terms.lease().write(owner)]
+    logger.info("roll-up of %s: sections %d, entries dropped %d", owner.due_key, len(folds), dropped)
+    return plan
 
 
-@transaction
-def _write(
-    owner: Owner,
-    sections: Sequence[Section],
-    folds: Sequence[Fold],
-    texts: Profile,
-    reached: RollupProgress,
-    control: Control,
-    terms: Terms,
-) -> StoreEffects[int | None]:
-    """Write what the model made of the days, and how far it came; return how many lines went.
-
-    `None` if something was erased, or changed by hand, or another worker took the user, since what the model was shown
-    was read.
-    """
-    epoch, config = control.epoch, terms.config
-    if folds and not (yield from give_back(owner, terms.token)):
-        return None
-    now = yield from read_control(owner)
-    is_changed = (now.epoch, now.erased, now.edits) != (epoch, control.erased, control.edits)
-    if is_changed or texts_of((yield from read_profile(owner, epoch))) != texts:
-        return None
-    yield from write_profile(owner, sections, epoch=epoch, now=terms.now())
-    yield [_progress_put(owner, epoch, reached)]
-    return (yield from prune(owner, reached.looked, config.journal_days, config.journal_bytes))
-
-
-def _sections(owner: Owner, folds: Sequence[Fold], texts: Profile, terms: Terms) -> WorkerEffects[list[Section]]:
+def _sections(owner: Owner, plan: _Plan, terms: Terms) -> WorkerEffects[list[Section]]:
     """Have the model write what sections say once they tell of more days."""
-    sections = []
-    if folds:
-        yield AwaitStart()
-    for one in folds:
-        told = "" if one.anew else texts.get(f"history.{one.section}", "")
+    sections, has_begun = [], False
+    for one in plan.folds:
+        told = "" if one.anew else plan.texts.get(f"history.{one.section}", "")
         for portion in chunks(one.entries):
             write = partial(fold, existing=told, entries=portion)
-            told = yield ModelCall(portion[-1].model, write, owner, "rollup")
-            yield from terms.purse.save(owner)
+            call = ModelCall(portion[-1].model, write, "rollup")
+            told, has_begun = (yield from terms.ask(owner, call, has_begun=has_begun)), True
         text, left_out = without_suspects(told)
         if left_out:
             logger.warning("left %d sentences out of history.%s: secrets, or orders", left_out, one.section)
@@ -292,43 +277,53 @@ def _sections(owner: Owner, folds: Sequence[Fold], texts: Profile, terms: Terms)
     return sections
 
 
+@transaction
+def _end(owner: Owner, plan: _Plan, sections: Sequence[Section], terms: Terms) -> StoreEffects[bool]:
+    """Write what the model made of the days, and give the user back.
+
+    Nothing is written, and the value is `False`, if something was erased, or changed by hand, since what the model was
+    shown was read.
+    """
+    was = plan.control
+    yield from renew(owner, terms.token, Lease())
+    now = yield from read_control(owner)
+    is_changed = (now.epoch, now.erased, now.edits) != (was.epoch, was.erased, was.edits)
+    if is_changed or texts_of((yield from read_profile(owner, was.epoch))) != plan.texts:
+        return False
+    over = {f"history.{one.section}" for one in plan.folds} - {section.name for section in sections}
+    yield from drop_sections(owner, was.epoch, lambda name, _: name in over)
+    yield from write_profile(owner, sections, epoch=was.epoch, now=terms.now())
+    yield from _note(owner, plan, terms.config)
+    return True
+
+
+@transaction
+def _give_back(owner: Owner, terms: Terms) -> StoreEffects[None]:
+    return renew(owner, terms.token, Lease())
+
+
+def _note(owner: Owner, plan: _Plan, config: MemoryConfig) -> StoreEffects[int]:
+    """Note how far the history has been told, and drop lines that are kept no longer; return how many."""
+    yield [_progress_put(owner, plan.control.epoch, plan.reached)]
+    return (yield from prune(owner, plan.reached.looked, config.journal_days, config.journal_bytes))
+
+
 def tell_again(owner: Owner, epoch: str, dropped: Iterable[str]) -> StoreEffects[None]:
     """Make due again what history sections told of that were dropped (`history.recent`); other names are ignored."""
     sections = {name.removeprefix("history.") for name in dropped if name.startswith("history.")}
     if sections:
-        progress = (yield from _read_progress(owner, epoch)).without(sections)
-        yield [_progress_put(owner, epoch, progress)]
+        stored = yield from read(owner.namespace("journal"), PROGRESS_KEY)
+        yield [_progress_put(owner, epoch, _progress_of(stored, epoch).without(sections))]
 
 
 def sections_telling(owner: Owner, epoch: str, entries: Iterable[JournalEntry]) -> StoreEffects[frozenset[str]]:
     """Return the names of the history sections that tell of the days of those entries that were cut."""
-    progress = yield from _read_progress(owner, epoch)
+    progress = _progress_of((yield from read(owner.namespace("journal"), PROGRESS_KEY)), epoch)
     days = [entry.written for entry in entries if entry.source == "cut"]
     return frozenset(f"history.{section}" for day in days if (section := progress.section_of(day)))
 
 
-def _without_forgotten(owner: Owner, folds: Iterable[Fold]) -> StoreEffects[list[Fold]]:
-    """Leave out messages that deleted facts came from, or that wait for a yes: the journal itself still has them."""
-    planned = list(folds)
-    if not planned:
-        return []
-    entries = {entry.key: entry for one in planned for entry in one.entries}
-    asked = [Exchange(entry.thread_id, entry.messages, entry.screened().held) for entry in entries.values()]
-    gone, waiting = yield from read_untold(owner, asked)
-    waits = {key: each.ids for key, each in zip(entries, waiting, strict=True)}
-    kept = [
-        [entry.without({*gone.get(entry.thread_id, ()), *waits[entry.key]}) for entry in one.entries] for one in planned
-    ]
-    return [replace(one, entries=tuple(filter(None, left))) for one, left in zip(planned, kept, strict=True)]
-
-
-def _gone_of(owner: Owner, entries: Iterable[JournalEntry]) -> StoreEffects[Mapping[str, Collection[str]]]:
-    gone, _ = yield from read_untold(owner, [Exchange(entry.thread_id, entry.messages) for entry in entries])
-    return gone
-
-
-def _read_progress(owner: Owner, epoch: str) -> StoreEffects[RollupProgress]:
-    item = yield from read(owner.namespace("journal"), PROGRESS_KEY)
+def _progress_of(item: Item | None, epoch: str) -> RollupProgress:
     with suppress(ValueError):  # a hand garbled it: all is told anew
         return read_as(RollupProgress, item.value) if item and belongs(item.value, epoch) else RollupProgress()
     return RollupProgress()

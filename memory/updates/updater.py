@@ -11,7 +11,7 @@ from uuid import uuid4
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
-from memory.budget import BudgetUsedUp, DailyBudget, Purse
+from memory.budget import BudgetUsedUp
 from memory.config import MemoryConfig
 from memory.door import Write
 from memory.effects import aperform, awithin, awrite, perform, tolerated, within, write
@@ -19,11 +19,11 @@ from memory.message import iso_time, messages_of
 from memory.namespaces import Owner
 from memory.tracing import SpanName, span
 from memory.updates import outbox
-from memory.updates.effects import AwaitStart, ModelCall, ModelCalls, Terms, UpdateGate, WorkerEffects
+from memory.updates.conversation import ConversationContext, Message
+from memory.updates.effects import ModelCall, ModelCalls, Terms, WorkerEffects
 from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import Worker
 from memory.updates.rollup import roll_up
-from memory.updates.schedule import ConversationContext, Message
 from memory.updates.transcript import ThreadView
 from memory.updates.update import Drained, drain
 
@@ -43,10 +43,8 @@ class MemoryUpdater:
         config: Limits and switches.
         clock: Returns seconds since the epoch.
         calls: The places for model calls of this process.
-        gate: What the updates of this process pass before they start; workers of one process share it.
         worker: This process, as leases name it; workers of one process share it.
         counted: Is entered around each model call, with its purpose.
-        purse: What is known of users' budgets; workers of one process share it.
     """
 
     def __init__(
@@ -57,31 +55,30 @@ class MemoryUpdater:
         config: MemoryConfig = MemoryConfig(),  # noqa: B008 - a frozen value
         clock: Callable[[], float] = time.time,
         calls: ModelCalls | None = None,
-        gate: UpdateGate | None = None,
         worker: Worker | None = None,
         counted: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext(),
-        purse: Purse | None = None,
     ) -> None:
         self._store = store
         self._load_model = load_model
         self._config = config
         self._clock = clock
         self._calls = calls or ModelCalls()
-        self._gate = gate or UpdateGate()
         self._worker = worker or Worker()
         self._counted = counted
-        self._purse = purse or Purse(DailyBudget.of(config), clock)
 
-    def drain(self, owner: Owner, thread_id: str | None = None, *, quiet: float = 0.0) -> Drained:
+    def drain(
+        self, owner: Owner, thread_id: str | None = None, *, quiet: float = 0.0, is_woken: bool = False
+    ) -> Drained:
         """Apply what is pending for an owner, or only for one thread. Blocks: for a thread, not for an event loop.
 
         Args:
             owner: Whose memory it is.
             thread_id: Only this conversation; `None` means all.
             quiet: So many seconds after the last thing that was said there, whichever process wrote that down.
+            is_woken: Whether to read at once what waited for its model.
         """
         with self._terms() as terms:
-            return self._perform(drain(owner, terms, thread_id, quiet))
+            return self._perform(drain(owner, terms, thread_id, quiet, is_woken=is_woken))
 
     def process(self, context: ConversationContext) -> float | None:
         """Write down what a context holds, then apply it; in a program of one's own, the queue is given this.
@@ -146,7 +143,7 @@ class MemoryUpdater:
     @contextmanager
     def _terms(self) -> Iterator[Terms]:
         """Yield what a piece of work is told; while it goes on, its lease is nobody else's of this process."""
-        terms = Terms(self._config, self._worker, uuid4().hex, self._clock, self._purse, self._calls.answering)
+        terms = Terms(self._config, self._worker, uuid4().hex, self._clock)
         self._worker.under_way.add(terms.token)
         try:
             yield terms
@@ -162,7 +159,6 @@ class MemoryUpdater:
                 list: batch,
                 Write: lambda asked: write(self._store, asked, batch, seconds),
                 ModelCall: lambda effect: self._calls.run(*self._call(effect)),
-                AwaitStart: lambda _: self._gate.wait_turn(self._config.update_spacing_seconds),
             },
         )
 
@@ -173,17 +169,15 @@ class MemoryUpdater:
                 list: awithin(self._config.store_timeout_seconds, self._store.abatch),
                 Write: lambda asked: awrite(self._store, asked, self._config.store_timeout_seconds, aside=True),
                 ModelCall: lambda effect: self._calls.arun(*self._call(effect)),
-                AwaitStart: lambda _: self._gate.await_turn(self._config.update_spacing_seconds),
             },
             aside=True,
         )
 
-    def _call(self, effect: ModelCall) -> tuple[Callable[[], Any], float]:
+    def _call(self, effect: ModelCall) -> tuple[Callable[[], Any], float, float]:
         def call() -> Any:
             name: SpanName = "palimpsest.rollup" if effect.purpose == "rollup" else "palimpsest.extraction"
             model = self._load_model(effect.model)
-            self._purse.note(effect.owner)  # a call that fails is paid for, too
             with span(name), self._counted(effect.purpose):
                 return effect.use(model)
 
-        return call, self._config.model_timeout_seconds
+        return call, self._config.model_timeout_seconds, self._config.update_spacing_seconds

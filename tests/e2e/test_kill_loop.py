@@ -25,7 +25,7 @@ from memory.context.running_summary import RunningSummary
 from memory.control import INITIAL_EPOCH
 from memory.effects import arun
 from memory.facts.store import FactStore
-from memory.journal import read_journal
+from memory.journal.journal import read_journal
 from memory.namespaces import Owner
 from memory.updates.outbox import due_owners
 from tests.e2e.dev_server import PROJECT

@@ -17,7 +17,7 @@ from graphs.persistence.postgres_store import open_postgres_store
 from memory.control import read_epoch
 from memory.effects import arun
 from memory.facts.store import FactStore
-from memory.journal import read_journal
+from memory.journal.journal import read_journal
 from memory.updates.outbox import due_owners, read_entries
 from tests.e2e.support.talker import Orders
 from tests.e2e.test_kill_loop import LOCAL, Talker, drain, talking, things

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphs.settings import Settings
-from memory.budget import DailyBudget, Purse
+from memory.budget import DailyBudget, spend
 from memory.config import MemoryConfig
 from memory.effects import run
 from tests.command_line import AsAda, Typed
@@ -17,10 +17,8 @@ CONFIG = MemoryConfig(budget_calls=3, time_zone="Europe/Oslo")
 
 def used(app: MemoryApp, calls: int) -> None:
     """Let a process use so many calls."""
-    purse = Purse(DailyBudget.of(CONFIG), app.clock)
     for _ in range(calls):
-        purse.note(ADA)
-    run(app.store, purse.save(ADA))
+        run(app.store, spend(ADA, DailyBudget.of(CONFIG), app.clock()))
 
 
 async def test_the_overview_says_what_is_used_and_when_it_goes_on() -> None:

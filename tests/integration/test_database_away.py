@@ -13,7 +13,7 @@ from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.effects import arun
 from memory.facts.store import FactStore
-from memory.journal import read_journal
+from memory.journal.journal import read_journal
 from memory.namespaces import Owner
 from memory.updates.lease import read_lease
 from memory.updates.outbox import due_owners, read_entries

@@ -19,7 +19,7 @@ from memory.effects import arun
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from memory.turn import Closing
-from memory.updates.outbox import due_owners, read_entries, retry_dead, write
+from memory.updates.outbox import change, due_owners, read_entries, retry_dead
 from tests.fakes import Clock, RecordingModel, learns
 from tests.memory_bench import ADA
 from tests.postgres import open_async
@@ -164,7 +164,7 @@ async def test_what_is_woken_is_applied_at_once(store: BaseStore) -> None:
     process = Process()
     await process.say(store, "I like figs")
     (entry,) = await arun(store, read_entries(ADA))
-    await arun(store, write([replace(entry, state="dead", attempts=8)]))
+    await arun(store, change(entry.owner, [], [replace(entry, state="dead", attempts=8)]))
     again = Process()  # no turn has told it of the store, only its first sweep
     await again.service.asweep(store)
     assert await learnt(store) == []

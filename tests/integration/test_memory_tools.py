@@ -127,7 +127,7 @@ async def test_a_search_by_the_tool_finds_by_meaning_where_an_embedder_is() -> N
     talk = Talk(embedder=embedder)
     talk.facts.create("Likes figs", "preference", 0.9)
     journal(talk.store, "The figs were ripe.")
-    talk.service.vectors.make(talk.store, ADA)
+    talk.service.recalling.making.ask(talk.store, ADA)
     for _ in range(3000):
         if len(run(talk.store, read_vectors(ADA, "initial", "words"))) == 2:
             break

@@ -12,7 +12,7 @@ from langgraph.store.memory import InMemoryStore
 from graphs.chat import build_graph
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 from graphs.settings import Settings
-from memory.updates.schedule import ConversationContext
+from memory.updates.conversation import ConversationContext
 from tests.fakes import RecordingModel
 from tests.untriggered import Untriggered
 

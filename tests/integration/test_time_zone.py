@@ -17,7 +17,7 @@ from memory.journal.journal import read_journal
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.turn import Closing, close_turn
-from memory.updates.schedule import ConversationContext
+from memory.updates.conversation import ConversationContext
 from memory.updates.updater import MemoryUpdater
 from tests.fakes import RecordingModel
 from tests.forgetting import erase_user

@@ -74,7 +74,7 @@ class Process:
 
     async def made(self) -> None:
         """Return once every text has its vector, and the index has them all."""
-        making = self.service.vectors.make(self.house.store, ADA)
+        making = self.service.recalling.making.ask(self.house.store, ADA)
         assert making is not None
         await asyncio.wrap_future(making)
         following = self.service.recalling.follow(self.house.store, ADA)
@@ -142,7 +142,7 @@ async def test_another_embedder_compares_nothing_with_the_old_vectors_and_has_th
     await (await house.process("first")).ready()
     second = await house.process("second", made=False)
     second.embeddings.gate.clear()
-    making = second.service.vectors.make(house.store, ADA)
+    making = second.service.recalling.making.ask(house.store, ADA)
     try:
         assert set(run(house.store, read_vectors(ADA, "initial", "second"))) == set()
     finally:

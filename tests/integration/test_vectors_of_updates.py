@@ -72,7 +72,7 @@ async def test_the_first_turn_of_a_process_with_another_embedder_has_all_made_an
     for number in range(40):
         FactStore(store, "ada").create(f"Owns painting number {number}", "knowledge", 0.9)
     before = service_with("first", first)
-    before.vectors.make(store, ADA)
+    before.recalling.making.ask(store, ADA)
     wait_for(lambda: len(vectors(store, "first")) == 40)
     await say(service_with("second", WordEmbeddings()), store, "Hello")
     wait_for(lambda: len(vectors(store, "second")) == 40)

@@ -15,13 +15,9 @@ def embedder(embeddings: Embeddings) -> Embedder:
 
 async def embedded(service: MemoryService, store: BaseStore, user: str) -> None:
     """Return once every text of a user has its vector."""
-    making = service.vectors.make(store, FactStore(store, user).owner)
-    assert making
-    await asyncio.wrap_future(making)
+    await asyncio.wrap_future(service.recalling.making.ask(store, FactStore(store, user).owner))
 
 
 async def indexed(service: MemoryService, store: BaseStore, user: str) -> None:
     """Return once the process recalls from all that is there now."""
-    following = service.recalling.follow(store, FactStore(store, user).owner)
-    if following:
-        await asyncio.wrap_future(following)
+    await asyncio.wrap_future(service.recalling.follow(store, FactStore(store, user).owner))

@@ -29,6 +29,7 @@ MAY_KNOW = {
         "injection",
         "screening",
         "journal",
+        "recall",
         "erase",
         "budget",
     },

@@ -1,6 +1,5 @@
 """Work behind turns: one thread an owner, which goes on with what was asked for meanwhile, also after a failure."""
 
-import logging
 import threading
 
 import pytest
@@ -11,7 +10,6 @@ from graphs.behind import WorkBehind
 from memory.namespaces import Owner
 
 ADA, BOB = Owner.of("ada"), Owner.of("bob")
-logger = logging.getLogger(__name__)
 
 
 class Work:
@@ -21,7 +19,7 @@ class Work:
         self.gate, self.begun = threading.Event(), threading.Event()
         self.done: list[str] = []
         self.failures = failures
-        self.behind = WorkBehind(self.work, "work", logger, "nothing is done for %s")
+        self.behind = WorkBehind(self.work, "work", "nothing is done for %s")
         self.store = InMemoryStore()
 
     def work(self, _: BaseStore, owner: Owner) -> None:

@@ -4,17 +4,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from langgraph.store.memory import InMemoryStore
 
 from graphs.service import MemoryService
 from graphs.settings import Settings
-from memory.budget import DailyBudget, Purse, read_spent
+from memory.budget import DailyBudget, spend
 from memory.config import MemoryConfig
 from memory.effects import run
 from memory.journal.journal import append
-from tests.fakes import Clock, RecordingModel
+from tests.fakes import RecordingModel
 from tests.memory_bench import ADA, MemoryBench
 from tests.unit.test_rollup import FIRST, entry
 
@@ -49,21 +48,6 @@ def test_the_next_day_is_another_one_and_comes_within_25_hours(now: float, zone:
     assert budget.day(begins) > budget.day(now)
 
 
-@settings(max_examples=50)
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 86_400)), max_size=20))
-def test_what_processes_note_adds_up_whatever_their_order(calls: list[tuple[int, int]]) -> None:
-    store, clock, budget = InMemoryStore(), Clock(), DailyBudget(calls=1000)
-    purses = [Purse(budget, clock) for _ in range(3)]
-    used: dict[str, int] = {}
-    for process, pause in calls:
-        clock.advance(pause)
-        purses[process].note(ADA)
-        run(store, purses[process].save(ADA))
-        today = budget.day(clock())
-        used[today] = used.get(today, 0) + 1
-        assert run(store, read_spent(ADA, today)) == used[today]
-
-
 async def test_a_roll_up_that_waits_for_tomorrow_is_made_tomorrow() -> None:
     there, today = (
         MemoryBench(config=MemoryConfig(budget_calls=1)),
@@ -75,7 +59,7 @@ async def test_a_roll_up_that_waits_for_tomorrow_is_made_tomorrow() -> None:
     )
     there.clock.seconds = today
     run(there.store, append(ADA, [entry(FIRST.isoformat())]))
-    service.purse.note(ADA)
+    run(there.store, spend(ADA, DailyBudget(1), today))
     assert await service.arollup(there.store, ADA) == 0
     assert model.prompts == []
     there.clock.seconds += DAY

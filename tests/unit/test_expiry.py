@@ -8,7 +8,8 @@ from memory.config import MemoryConfig
 from memory.effects import run
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.retention import Cleaned, clean, owners_to_clean
+from memory.retention import KINDS, Cleaned, clean
+from memory.updates.outbox import owners_with
 from memory.updates.receipts import read_receipts
 from tests.fakes import Clock
 from tests.memory_bench import MemoryBench
@@ -63,4 +64,4 @@ def test_without_a_setting_nothing_goes_by_age() -> None:
     there.update(there.create("Lives in Bergen", "knowledge", 0.9).id, content="Lives in Oslo")
     clock.advance(10_000 * DAY)
     assert run(store, clean(ADA, MemoryConfig(), clock())) == Cleaned()
-    assert run(store, owners_to_clean()) == [ADA]
+    assert run(store, owners_with(*KINDS)) == [ADA]

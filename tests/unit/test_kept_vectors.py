@@ -11,8 +11,8 @@ from memory.control import read_epoch
 from memory.effects import run
 from memory.facts.changes import Change, Extraction
 from memory.facts.store import FactStore
-from memory.journal import JournalEntry, append
-from memory.journal.journal import read_view
+from memory.journal.entry import JournalEntry
+from memory.journal.journal import append, read_view
 from memory.message import StoredMessage
 from memory.namespaces import Owner, thread_namespace
 from memory.recall.user_index import UserIndex

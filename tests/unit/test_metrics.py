@@ -1,5 +1,7 @@
 """What a process counts: a function of what happened, with labels that name nobody and stay few."""
 
+from itertools import starmap
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,14 +10,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from graphs.metrics import COUNTERS, Metrics
 from memory.context.summarizer import Cut
-from memory.updates.receipts import UpdateReceipt
+from memory.updates.receipts import Refused, UpdateReceipt
 
 RECEIPT = UpdateReceipt(
     time="2026-01-01T00:00:00+00:00",
     thread_id="thread-of-ada",
     created=("fact_00000001", "fact_00000002"),
     confirmed=("fact_00000003",),
-    refused={"low_confidence": 2, "secret": 1},
+    refused=(Refused("low_confidence", 2), Refused("secret", 1)),
     epoch="initial",
 )
 
@@ -90,7 +92,9 @@ def test_a_call_counts_by_how_it_ended() -> None:
 def test_no_label_says_what_was_not_listed_beforehand(reason: str, mode: str, refused: dict[str, int]) -> None:
     metrics = Metrics()
     metrics.turn({"without_memory": reason, "not_written": mode})
-    metrics.update(UpdateReceipt(time="", thread_id=reason, refused=refused, epoch=mode))
+    metrics.update(
+        UpdateReceipt(time="", thread_id=reason, refused=tuple(starmap(Refused, refused.items())), epoch=mode)
+    )
     with metrics.call(reason):
         pass
     for name, labels in samples(metrics):

@@ -25,7 +25,7 @@ def day(number: int) -> str:
     return (FIRST + timedelta(days=number)).isoformat()
 
 
-def entry(on: str, text: str = "words", model: str = "") -> JournalEntry:
+def entry(on: str, text: str = "We walked.", model: str = "") -> JournalEntry:
     message = StoredMessage(f"m-{on}", "user", text, f"{on}T10:00:00+00:00")
     return JournalEntry(on, "T", (message,), INITIAL_EPOCH, model)
 

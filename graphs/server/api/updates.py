@@ -12,11 +12,10 @@ from graphs.server.api.routing import AgentCall, ApiModel, Call, Empty, MemoryRo
 from memory.control import read_epoch
 from memory.effects import side_by_side
 from memory.facts.fact import timestamp
-from memory.updates.entry import Entry, EntryKind
+from memory.updates.entry import Entry, EntryKind, EntryState
 from memory.updates.lease import read_lease
 from memory.updates.outbox import discard_dead, read_entries, retry_dead
 from memory.updates.receipts import read_receipts
-from memory.updates.state import EntryState
 
 router = MemoryRouter()
 
