@@ -12,7 +12,14 @@ from graphs.turn.context import Context
 from graphs.turn.state import MemoryState, Receipt, State
 from memory.context.budget import SHORTENED_NOTE
 from memory.context.left_out import LEFT_OUT, LeftOut
-from memory.context.running_summary import DividedMessages, RunningSummary, divide, rehydrate, state_of
+from memory.context.running_summary import (
+    REMEMBERED_IDS,
+    DividedMessages,
+    RunningSummary,
+    divide,
+    rehydrate,
+    state_of,
+)
 from memory.injection.injected import Injected
 from memory.turn import TurnEpochs, view_of_thread
 from memory.unwritten import Unwritten, unwritten_of
@@ -114,7 +121,7 @@ class Thread:
         if self.running is None:
             return view_of_thread(self.messages)
         summarized = self.running.summarized_message_ids
-        return view_of_thread(self.messages, summarized, is_complete=not self.running.forgotten)
+        return view_of_thread(self.messages, summarized, is_complete=len(summarized) < REMEMBERED_IDS)
 
 
 def _is_shortened(copy: BaseMessage, message: BaseMessage) -> bool:

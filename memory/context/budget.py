@@ -3,7 +3,7 @@
 import logging
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -130,21 +130,17 @@ def units(messages: Sequence[BaseMessage]) -> list[range]:
     return found
 
 
+def questions(messages: Sequence[BaseMessage], groups: Sequence[range]) -> list[int]:
+    """Return the positions in `groups` of those with a message of the user."""
+    return [at for at, group in enumerate(groups) if any(isinstance(messages[each], HumanMessage) for each in group)]
+
+
 def pinned(messages: Sequence[BaseMessage], groups: Sequence[range]) -> set[int]:
     """Return the positions in `groups` that never leave: the newest user message's, and the newest of all.
 
     Without its question a turn cannot be answered; without its newest results a tool is called again.
     """
-    newest = {len(groups) - 1} if groups else set()
-    for position in range(len(groups) - 1, -1, -1):
-        if has_question(messages, groups[position]):
-            return newest | {position}
-    return newest
-
-
-def has_question(messages: Sequence[BaseMessage], group: range) -> bool:
-    """Say whether a user message is among these."""
-    return any(isinstance(messages[index], HumanMessage) for index in group)
+    return {*questions(messages, groups)[-1:], *range(len(groups))[-1:]}
 
 
 def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Keep, *, ahead: bool = False) -> list[int]:
@@ -163,62 +159,22 @@ def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Kee
     """
     groups = units(messages)
     stays = set() if ahead else pinned(messages, groups)
-    pinned_counts = [counts[index] for position in stays for index in groups[position]]
-    tokens, number = sum(pinned_counts), len(pinned_counts)
-    kept_all = tokens <= keep.tokens
-    run: list[int] = []
-    exchanges = unasked = 0
-    for position in range(len(groups) - 1, -1, -1):
-        if position in stays:
-            continue
-        size = sum(counts[index] for index in groups[position])
-        tokens += size
-        number += len(groups[position])
+    sizes = [sum(counts[group.start : group.stop]) for group in groups]
+    tokens, number = sum(sizes[at] for at in stays), sum(len(groups[at]) for at in stays)
+    least = 0 if tokens <= keep.tokens else keep.least_cut
+    newest_first = [at for at in reversed(range(len(groups))) if at not in stays]
+    for place, at in enumerate(newest_first):
+        tokens += sizes[at]
+        number += len(groups[at])
         if tokens > keep.tokens or (keep.messages is not None and number > keep.messages):
-            break
-        run.append(position)
-        unasked += size
-        if has_question(messages, groups[position]):
-            exchanges, unasked = len(run), 0
-    else:
-        return []
-    if exchanges and unasked <= keep.tokens * _SHORT:
-        del run[exchanges:]
-    stays.update(run)
-    leaving = [index for position, group in enumerate(groups) if position not in stays for index in group]
-    worth = kept_all or sum(counts[index] for index in leaving) >= keep.least_cut
-    return leaving if worth else []
-
-
-def drop_oldest(messages: Sequence[BaseMessage], counts: Sequence[int], room: int) -> list[int]:
-    """Return the indices that stay when the oldest units go until the rest fits; pinned ones stay in any case."""
-    groups = units(messages)
-    spared = pinned(messages, groups)
-    excess = sum(counts) - room
-    dropped: set[int] = set()
-    for position, group in enumerate(groups):
-        if excess <= 0:
-            break
-        if position not in spared:
-            excess -= sum(counts[index] for index in group)
-            dropped.update(group)
-    return [index for index in range(len(messages)) if index not in dropped]
-
-
-def level(counts: Sequence[int], floors: Sequence[int], room: int) -> int:
-    """Return the length to which the longest messages are shortened so that all fit; 0 if even that is too long.
-
-    Args:
-        counts: Tokens of each message.
-        floors: Tokens of each message without its text, which shortening cannot go below.
-        room: Tokens that they may have together.
-    """
-    sizes = list(zip(counts, floors, strict=True))
-
-    def is_too_long(limit: int) -> bool:
-        return sum(min(count, max(floor, limit)) for count, floor in sizes) > room
-
-    return bisect_left(range(1, max(counts, default=0) + 1), True, key=is_too_long)
+            asked = set(questions(messages, groups))
+            exchanges = max((n for n, each in enumerate(newest_first[:place], 1) if each in asked), default=place)
+            if sum(sizes[each] for each in newest_first[exchanges:place]) <= keep.tokens * _SHORT:
+                place = exchanges
+            leaving = newest_first[place:][::-1]
+            is_worth = sum(sizes[each] for each in leaving) >= least
+            return [index for each in leaving for index in groups[each]] if is_worth else []
+    return []
 
 
 def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, drop: bool) -> list[BaseMessage]:
@@ -233,53 +189,59 @@ def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, dr
         counter: Counts them.
         drop: Whether the oldest units are left out before anything is shortened.
     """
-    view = list(messages)
-    counts = counter.each(view)
-    if sum(counts) <= room:
-        return view
+    view, counts = [*messages], counter.each(messages)
     if drop:
-        kept = drop_oldest(view, counts, room)
-        view = [view[index] for index in kept]
-        if sum(counts[index] for index in kept) <= room:
-            return view
+        groups = units(view)
+        view = _without_oldest(view, groups, counts, sum(counts) - room, pinned(view, groups))
+    if counter(view) <= room:
+        return view
     asked = next((message.id for message in reversed(view) if isinstance(message, HumanMessage)), None)
     if asked not in _WARNED:
         _WARNED.append(asked)
         logger.warning("%d messages do not fit %d tokens: the longest are shortened for the model", len(view), room)
-    return _shortened(view, room, counter)
-
-
-def _shortened(view: list[BaseMessage], room: int, counter: TokenCounter) -> list[BaseMessage]:
-    """Shorten the longest until all fit; what cannot be shortened enough goes, the newest user message never."""
-    while view:
-        counts = counter.each(view)
-        # What a message has without its text. Within its fair share it will not be shortened, and need not be tried.
-        floors = [
-            count if count <= room // len(view) else counter.message(shorten(message, 0, counter))
-            for message, count in zip(view, counts, strict=True)
-        ]
-        limit = level(counts, floors, room)
-        smaller = [
-            message if count <= max(limit, floor) else shorten(message, max(limit, floor), counter)
-            for message, count, floor in zip(view, counts, floors, strict=True)
-        ]
-        rest = _without_oldest(view)
-        if counter(smaller) <= room or rest is None:
-            return smaller
+    while counter(smaller := _shortened(view, room, counter)) > room:
+        # What cannot be shortened enough goes, the newest user message never.
+        groups = units(view)
+        spared = questions(view, groups)[-1:] or [len(groups) - 1]
+        rest = _without_oldest(view, groups, counter.each(view), 1, spared)
+        if len(rest) == len(view):
+            break
         view = rest
-    return view
+    return smaller
 
 
-def _without_oldest(view: list[BaseMessage]) -> list[BaseMessage] | None:
-    """Return the view without its oldest unit that has no newest user message in it; `None` if there is none."""
-    groups = units(view)
-    newest_user = min(pinned(view, groups))
-    if not any(isinstance(view[index], HumanMessage) for index in groups[newest_user]):
-        newest_user = -1
-    for position, group in enumerate(groups):
-        if position != newest_user and len(view) > len(group):
-            return view[: group.start] + view[group.stop :]
-    return None
+def _without_oldest(
+    view: list[BaseMessage], groups: Sequence[range], counts: Sequence[int], excess: int, spared: Collection[int]
+) -> list[BaseMessage]:
+    """Return the messages without their oldest units, until so many tokens are gone or only spared units are left."""
+    gone: set[int] = set()
+    for at, group in enumerate(groups):
+        if excess <= 0:
+            break
+        if at not in spared:
+            excess -= sum(counts[group.start : group.stop])
+            gone.update(group)
+    return [message for at, message in enumerate(view) if at not in gone] if gone else view
+
+
+def _shortened(view: Sequence[BaseMessage], room: int, counter: TokenCounter) -> list[BaseMessage]:
+    """Return the messages with the longest shortened to one length, at which all fit if they can."""
+    counts = counter.each(view)
+    # What a message has without its text. Within its fair share it will not be shortened, and need not be tried.
+    floors = [
+        count if count <= room // len(view) else counter.message(shorten(message, 0, counter))
+        for message, count in zip(view, counts, strict=True)
+    ]
+    sizes = list(zip(view, counts, floors, strict=True))
+
+    def is_too_long(limit: int) -> bool:
+        return sum(min(count, max(floor, limit)) for _, count, floor in sizes) > room
+
+    limit = bisect_left(range(1, max(counts) + 1), True, key=is_too_long)
+    return [
+        message if count <= max(limit, floor) else shorten(message, max(limit, floor), counter)
+        for message, count, floor in sizes
+    ]
 
 
 def shorten(message: BaseMessage, tokens: int, counter: TokenCounter) -> BaseMessage:
@@ -288,15 +250,23 @@ def shorten(message: BaseMessage, tokens: int, counter: TokenCounter) -> BaseMes
     Media stay where they need half of the tokens at most, else a note takes their place; tool calls stay whole. A
     message that cannot get so small is returned with the note as its only text, or as it is if that is smaller.
     """
-    count = counter.message(message)
-    text = _text(message)
-    media = _media(message, tokens // 2)
+    count, content = counter.message(message), message.content
+    blocks = [content] if isinstance(content, str) else content
+    texts = (block if isinstance(block, str) else block.get("text") for block in blocks)
+    text = "\n".join(part for part in texts if part and isinstance(part, str))
+    media: list[str | dict[str, Any]] = [block for block in blocks if isinstance(block, dict) and media_kind(block)]
+    if sum(media_tokens(block) for block in media if isinstance(block, dict)) > tokens // 2:
+        media = [{"type": "text", "text": MEDIA_NOTE}]
     note = SHORTENED_NOTE.format(tokens=max(0, count - tokens))
-    bare = _with_text(message, note, media)
+
+    def saying(said: str) -> BaseMessage:
+        return message.model_copy(update={"content": [*media, {"type": "text", "text": said}] if media else said})
+
+    bare = saying(note)
     chars = int(len(text) * max(0, tokens - counter.message(bare)) / max(1, count))
     while chars > 0:
         head = int(chars * _HEAD)
-        copy = _with_text(message, f"{text[:head]}{note}{text[len(text) - (chars - head) :]}", media)
+        copy = saying(f"{text[:head]}{note}{text[len(text) - (chars - head) :]}")
         if counter.message(copy) <= tokens:
             return copy
         chars = int(chars * 0.8)
@@ -307,24 +277,3 @@ def shorten_text(text: str, tokens: int, counter: TokenCounter) -> str:
     """Return a text as a message of about `tokens` tokens can have it; the message's frame counts too."""
     message = HumanMessage(text)
     return text if counter.message(message) <= tokens else shorten(message, tokens, counter).text
-
-
-def _text(message: BaseMessage) -> str:
-    if isinstance(message.content, str):
-        return message.content
-    parts = (block if isinstance(block, str) else block.get("text") for block in message.content)
-    return "\n".join(part for part in parts if part and isinstance(part, str))
-
-
-def _media(message: BaseMessage, room: int) -> list[str | dict[str, Any]]:
-    """Return the media blocks of a message if they fit, else a note in their place; nothing where there are none."""
-    if isinstance(message.content, str):
-        return []
-    blocks = [block for block in message.content if isinstance(block, dict) and media_kind(block)]
-    fits = sum(map(media_tokens, blocks)) <= room
-    return [*blocks] if fits else [{"type": "text", "text": MEDIA_NOTE}]
-
-
-def _with_text(message: BaseMessage, text: str, media: Sequence[str | dict[str, Any]] = ()) -> BaseMessage:
-    content = [*media, {"type": "text", "text": text}] if media else text
-    return message.model_copy(update={"content": content})

@@ -1,4 +1,4 @@
-"""What the decisions of the context tier want done, and who does it: ask a model, call the hook, look for a summary."""
+"""What the decisions of the context tier want done, and who does it: ask a model, call a function of the program."""
 
 import asyncio
 import contextvars
@@ -26,90 +26,64 @@ _CALL: RunnableConfig = {"tags": [TAG_NOSTREAM], "run_name": "summarize"}
 FlushHook = Callable[[list[BaseMessage]], Awaitable[None] | None]
 """Takes exactly the messages that are about to leave; returns at once. It may be a coroutine function."""
 
-
-@dataclass(frozen=True, slots=True)
-class Flush:
-    """The effect of calling the hook with the messages that are about to leave; nothing is sent back."""
-
-    hook: FlushHook
-    messages: list[BaseMessage]
-
-
 PreparedSummary = Callable[[], Awaitable[WrittenSummary | None] | WrittenSummary | None]
 """Returns the summary that was written ahead of time, if there is one; it may be a coroutine function."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fetch:
-    """The effect of looking for a summary that was written ahead of time; it is sent back, or `None`."""
-
-    source: PreparedSummary
-
 
 SoFar = Callable[[WrittenSummary], bool]
 """Takes what a summary that is being written stands for already, and says whether to go on."""
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryProgress:
-    """The effect of telling what a summary that is being written stands for already; whether to go on is sent back."""
+class Call:
+    """The effect of calling a program's function, which may be a coroutine function; its value is sent back."""
 
-    written: WrittenSummary
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
 
 
 T = TypeVar("T")
-SummaryEffects = Generator[Ask | Flush | Fetch | SummaryProgress, Any, T]
-"""Asks a model, is sent its reply's text, calls the flush hook, and looks for a summary written ahead of time."""
+SummaryEffects = Generator[Ask | Call, Any, T]
+"""Asks a model, is sent its reply's text, and calls functions of the program."""
 
 
-def summary_handlers(config: RunnableConfig | None = None, so_far: SoFar = lambda _: True) -> Handlers:
-    """Return what asks the model and calls the hook in this thread; a coroutine hook gets an event loop of its own."""
+def summary_handlers(config: RunnableConfig | None = None) -> Handlers:
+    """Return what asks the model and calls functions in this thread; a coroutine gets an event loop of its own."""
 
     def ask(effect: Ask) -> str:
         with reason_logged(logger, "a summary call"):
             return _text(effect.model.invoke(effect.prompt, merge_configs(config, _CALL)))
 
-    return {
-        Ask: ask,
-        Flush: lambda effect: _finished(effect.hook(effect.messages)),
-        Fetch: lambda effect: _finished(effect.source()),
-        SummaryProgress: lambda effect: so_far(effect.written),
-    }
+    def call(effect: Call) -> Any:
+        called = effect.function(*effect.arguments)
+        if not inspect.isawaitable(called):
+            return called
+
+        async def wait() -> Any:
+            return await called
+
+        # On another thread: this one may have an event loop that is running, which must not be entered again.
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            return pool.submit(contextvars.copy_context().run, asyncio.run, wait()).result()
+
+    return {Ask: ask, Call: call}
 
 
 def async_summary_handlers(config: RunnableConfig | None = None) -> AsyncHandlers:
-    """Return what asks the model and calls the hook on the event loop; a synchronous hook runs in a thread."""
+    """Return what asks the model and calls functions on the event loop; a synchronous function runs in a thread."""
 
     async def ask(effect: Ask) -> str:
         with reason_logged(logger, "a summary call"):
             return _text(await effect.model.ainvoke(effect.prompt, merge_configs(config, _CALL)))
 
-    async def flush(effect: Flush) -> None:
-        hook = effect.hook
+    async def call(effect: Call) -> Any:
+        function = effect.function
         # An object with an `async def __call__` is no coroutine function itself.
-        is_coroutine = inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(type(hook).__call__)
-        called = hook(effect.messages) if is_coroutine else await asyncio.to_thread(hook, effect.messages)
-        if inspect.isawaitable(called):
-            await called
+        is_coroutine = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+        run = function if is_coroutine else lambda *arguments: asyncio.to_thread(function, *arguments)
+        called = await run(*effect.arguments)
+        return await called if inspect.isawaitable(called) else called
 
-    async def fetch(effect: Fetch) -> Any:
-        found = effect.source()
-        return await found if inspect.isawaitable(found) else found
-
-    return {Ask: ask, Flush: flush, Fetch: fetch}
-
-
-def _finished(called: Any) -> Any:
-    """Return a call's value; a coroutine's, once it is done."""
-    if not inspect.isawaitable(called):
-        return called
-
-    async def wait() -> Any:
-        return await called
-
-    # On another thread: this one may have an event loop that is running, which must not be entered again.
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(contextvars.copy_context().run, asyncio.run, wait()).result()
+    return {Ask: ask, Call: call}
 
 
 def _text(reply: Any) -> str:

@@ -4,13 +4,13 @@ The oldest leave first, so the newest of them tells which: all before it too, bu
 question of the turn in progress. What a state remembers of them does not grow with their number.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from langchain_core.messages import BaseMessage
 
 from memory.context.running_summary import REMEMBERED_IDS
+from memory.forms import read_as
 
 LEFT_OUT = "left_out"
 """Where a state's `context` says which messages the view leaves out though no summary stands for them."""
@@ -36,31 +36,20 @@ class LeftOut:
     @classmethod
     def of(cls, live: Sequence[BaseMessage], left_out: Collection[str | None]) -> "LeftOut":
         """Return the value for those of a conversation's messages that have these ids."""
-        if not left_out:
-            return cls()
-        places = [at for at, message in enumerate(live) if message.id in left_out]
-        before = live[: places[-1]] if places else ()
-        return cls(
-            messages=len(places),
-            ids=tuple(str(live[at].id) for at in places[-REMEMBERED_IDS:]),
-            kept=tuple(str(message.id) for message in before if message.id not in left_out),
-        )
+        places = [at for at, message in enumerate(live) if message.id in left_out] if left_out else []
+        if not places:
+            return NOTHING_LEFT_OUT
+        newest = tuple(str(live[at].id) for at in places[-REMEMBERED_IDS:])
+        kept = tuple(str(message.id) for message in live[: places[-1]] if message.id not in left_out)
+        return cls(len(places), newest, kept)
 
     @classmethod
     def from_state(cls, value: object) -> "LeftOut":
-        """Return what `to_state` gave; nothing where a client put something else there."""
-        if not isinstance(value, Mapping):
-            return cls()
-        number, ids, kept = value.get("messages"), value.get("ids"), value.get("kept")
-        return cls(
-            messages=number if isinstance(number, int) else 0,
-            ids=tuple(map(str, ids)) if isinstance(ids, (list, tuple)) else (),
-            kept=tuple(map(str, kept)) if isinstance(kept, (list, tuple)) else (),
-        )
-
-    def to_state(self) -> dict[str, Any]:
-        """Return the JSON form that a state keeps."""
-        return {"messages": self.messages, "ids": [*self.ids], "kept": [*self.kept]}
+        """Return what a state keeps; nothing where a client put something else there."""
+        try:
+            return read_as(cls, value) if value else NOTHING_LEFT_OUT
+        except ValueError:
+            return NOTHING_LEFT_OUT
 
     def among(self, live: Sequence[BaseMessage]) -> set[str | None]:
         """Return the ids of those of a conversation's messages that this stands for."""
@@ -68,3 +57,6 @@ class LeftOut:
             return set()
         newest = max((at for at, message in enumerate(live) if message.id in self.ids), default=-1)
         return {message.id for message in live[: newest + 1]}.difference(self.kept)
+
+
+NOTHING_LEFT_OUT = LeftOut()

@@ -1,17 +1,16 @@
 """What a thread remembers of the messages that a summary replaced."""
 
-import json
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, takewhile
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from pydantic import NonNegativeInt
 
 from memory import prompts
+from memory.forms import read_as
 from memory.message import GivenMessages, all_spoken, as_messages
-from memory.text import digest, without_middle
 
 SUMMARY_ID = "palimpsest-summary"
 """The id of every summary message, so that in a thread's messages a new summary takes the place of the old one."""
@@ -19,12 +18,14 @@ SUMMARY_ID = "palimpsest-summary"
 REMEMBERED_IDS = 32
 """How many summarized ids are kept beyond those that the state itself tells; the journal knows the rest."""
 
-_NO_INSTRUCTIONS = {HumanMessage, AIMessage, ToolMessage}
-
-_SLICE = 16
-
 SYSTEM_CHARS = 4_000
 """What of a client's later instructions is told at most, but for the newest: one that tells the time is never old."""
+
+WrittenSummary = dict[str, Any]
+"""A summary that exists and is not used yet: its text, the ids that went into it, and a digest of all it is made of."""
+
+_NO_INSTRUCTIONS = {HumanMessage, AIMessage, ToolMessage}
+_TAIL = 32
 
 
 @dataclass
@@ -40,56 +41,29 @@ class RunningSummary:
         kept: Messages that stand for themselves though a later one is summarized, by their ids, each with its place
             in the thread: system messages, and the question of a turn whose first tool results were summarized. What
             is summarized need not be looked through for them.
-        order: The same ids, oldest first: a set forgets which of them are newest.
-        forgotten: How many older ids are no longer among them.
+        order: The summarized ids again, oldest first: a set forgets which of them are newest.
     """
 
     summary: str
-    summarized_message_ids: set[str]
-    last_summarized_message_id: str | None
-    kept: dict[str, int] = field(default_factory=dict)
+    summarized_message_ids: set[str] = field(default_factory=set)
+    last_summarized_message_id: str | None = None
+    kept: dict[str, NonNegativeInt] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
-    forgotten: int = 0
 
     def __post_init__(self) -> None:
-        stored: object = self.summarized_message_ids  # as a checkpoint holds it, until here
-        if isinstance(stored, bytes):
-            ids = _inflated(stored)
-            self.summarized_message_ids, self.order = set(ids), ids
+        self.summarized_message_ids = self.summarized_message_ids or set(self.order)
 
     def _asdict(self) -> dict[str, object]:
-        """Return the arguments that rebuild this from a checkpoint; LangGraph's serializer asks every object for them.
-
-        Ids are mostly hexadecimal digits: 32 of them take 0.6 KB deflated, in their order, instead of 1.3 KB.
-        """
-        return {
-            "summary": self.summary,
-            "summarized_message_ids": zlib.compress(json.dumps(self._oldest_first()).encode(), 9),
-            "last_summarized_message_id": self.last_summarized_message_id,
-            "kept": self.kept,
-            "forgotten": self.forgotten,
-        }
+        """Return the arguments that rebuild this from a checkpoint, ids once; LangGraph's serializer asks for them."""
+        return {**vars(self), "summarized_message_ids": set()} if self.order else vars(self)
 
     def extended(
         self, summary: str, ids: Sequence[str], *, last: str | None, kept: Mapping[str, int]
     ) -> "RunningSummary":
         """Return the state after a further summary into which the messages with these ids went, oldest first."""
-        fresh = set(ids)
-        remembered = [*(identity for identity in self._oldest_first() if identity not in fresh), *ids]
-        newest = remembered[-REMEMBERED_IDS:]
-        forgotten = self.forgotten + len(remembered) - len(newest)
-        return RunningSummary(summary, set(newest), last, dict(kept), newest, forgotten)
-
-    def _oldest_first(self) -> list[str]:
-        ids = sorted(self.summarized_message_ids)
-        return self.order if sorted(self.order) == ids else ids  # a client may have changed either
-
-
-def _inflated(stored: bytes) -> list[str]:
-    try:
-        return _strings(json.loads(zlib.decompress(stored)))
-    except (ValueError, zlib.error):  # no form of ours
-        return []
+        before = self.order or sorted(self.summarized_message_ids)
+        newest = [*(one for one in before if one not in ids), *ids][-REMEMBERED_IDS:]
+        return RunningSummary(summary, set(newest), last, dict(kept), newest)
 
 
 def rehydrate(value: object) -> RunningSummary | None:
@@ -97,38 +71,23 @@ def rehydrate(value: object) -> RunningSummary | None:
 
     Args:
         value: A `RunningSummary`, langmem's object of that name, a mapping with the same names (ids as list or set),
-            `None`, or anything else. A checkpoint's own form of the ids, deflated, is one that it knows.
+            `None`, or anything else.
 
     Returns:
         The running summary, or `None` where there is no summary text in it.
     """
     if isinstance(value, RunningSummary) and value.summary and isinstance(value.summarized_message_ids, set):
         return value
-
-    def read(name: str) -> object:
-        return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-
-    summary, last = read("summary"), read("last_summarized_message_id")
+    told = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
+    summary = told.get("summary")
     if isinstance(summary, list):  # langmem keeps content blocks where a model answered with them
         summary = "".join(str(one.get("text", "")) if isinstance(one, dict) else str(one) for one in summary)
-    if not isinstance(summary, str) or not summary:
+    if not summary:
         return None
-    stored, forgotten, kept = read("summarized_message_ids"), read("forgotten"), read("kept")
-    ids = _inflated(stored) if isinstance(stored, bytes) else _strings(stored)
-    return RunningSummary(
-        summary,
-        set(ids),
-        last if isinstance(last, str) else None,
-        {one: at for one, at in kept.items() if isinstance(one, str) and isinstance(at, int) and at >= 0}
-        if isinstance(kept, Mapping)
-        else {},
-        ids if isinstance(stored, bytes) else _strings(read("order")),
-        forgotten if isinstance(forgotten, int) else 0,
-    )
-
-
-def _strings(value: object) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, (list, set, tuple, frozenset)) else []
+    try:
+        return read_as(RunningSummary, {**told, "summary": summary}, needed=["summary"])
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,14 +108,13 @@ class DividedMessages:
 
     def summarized(self, running: RunningSummary | None, summary: str, leaving: Sequence[int]) -> RunningSummary:
         """Return the running summary after the live messages at these indices went into `summary`."""
-        before = running or RunningSummary("", set(), None)
-        ids = [identity for index in leaving if (identity := self.live[index].id) is not None]
+        before = running or RunningSummary("")
+        ids = [str(self.live[index].id) for index in leaving]
         moves_on = leaving[-1] >= self.kept
         passed = self.live[: leaving[-1] if moves_on else self.kept]
         stay = {message.id for message in (*self.system, *passed)}.difference(ids)
-        kept = {one.id: at for at, one in enumerate(self.thread) if one.id is not None and one.id in stay}
-        last = ids[-1] if moves_on else before.last_summarized_message_id
-        return before.extended(summary, ids, last=last, kept=kept)
+        kept = {str(one.id): at for at, one in enumerate(self.thread) if one.id in stay}
+        return before.extended(summary, ids, last=ids[-1] if moves_on else before.last_summarized_message_id, kept=kept)
 
 
 def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> DividedMessages:
@@ -165,48 +123,56 @@ def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> D
     Where the last summarized message is no longer there (edited away, or removed because its summary took its
     place), the summary message, or else the newest summarized message that is left, tells where the live ones begin.
     """
-    start = _live_start(messages, running) if running else 0
-    behind = messages[start:]
-    before = _standing(messages, start, running)
-    given = {at: messages[at] for at in (*before, *(start + at for at in _instructions(behind)))}
-    kept = [given.pop(at) for at in before if not isinstance(messages[at], SystemMessage)]
-    live = [one for at, one in enumerate(behind, start) if at not in given] if given else behind
-    if running:
-        live = [one for one in live if one.id != SUMMARY_ID]
-    told = _told(given, running)
-    return DividedMessages(tuple(given[at] for at in told), all_spoken([*kept, *live]), len(kept), messages)
-
-
-def _instructions(messages: Sequence[BaseMessage]) -> list[int]:
-    """Return where system messages stand among these."""
+    start, live = _live(messages, running) if running else (0, messages[:])
+    stay = {at: messages[at] for at in _standing(messages, start, running)} if running and start else {}
     # Classes first: a look at each message of a long thread takes as long as all else.
-    if set(map(type, messages)) <= _NO_INSTRUCTIONS:
-        return []
-    return [at for at, message in enumerate(messages) if isinstance(message, SystemMessage)]
+    if not set(map(type, live)) <= _NO_INSTRUCTIONS:
+        stay |= {at: one for at, one in enumerate(live, start) if isinstance(one, SystemMessage)}
+        live = [one for one in live if not isinstance(one, SystemMessage)]
+    if not stay:
+        return DividedMessages((), all_spoken(live), 0, messages)
+    system = [one for one in stay.values() if isinstance(one, SystemMessage)]
+    kept = [one for one in stay.values() if not isinstance(one, SystemMessage)]
+    return DividedMessages(_told(system, running), all_spoken([*kept, *live]), len(kept), messages)
 
 
-def _standing(messages: Sequence[BaseMessage], start: int, running: RunningSummary | None) -> list[int]:
+def _live(messages: Sequence[BaseMessage], running: RunningSummary) -> tuple[int, Sequence[BaseMessage]]:
+    """Return where the messages begin that no summary stands for, and those, but for kept ones before them."""
+    ends, size = {running.last_summarized_message_id, SUMMARY_ID} - {None}, _TAIL
+    # From the end, more at a time: what is summarized is not looked at.
+    while True:
+        tail = messages[-size:]
+        for at in range(len(tail), 0, -1):
+            if tail[at - 1].id in ends:
+                return len(messages) - len(tail) + at, tail[at:]
+        if len(tail) == len(messages):
+            break
+        size *= 4
+    ids = running.summarized_message_ids
+    start = next((at for at in range(len(tail), 0, -1) if tail[at - 1].id in ids), 0)
+    return start, tail[start:]
+
+
+def _standing(messages: Sequence[BaseMessage], start: int, running: RunningSummary) -> list[int]:
     """Return where those before the live messages stand that no summary is for."""
-    kept = running.kept if running else {}
+    kept = running.kept
     if all(at < len(messages) and messages[at].id == identity for identity, at in kept.items()):
         # In compact mode a system message that came since the summary stands before the summary's, too.
-        first = takewhile(lambda at: bool(_instructions([messages[at]])), range(start))
+        first = takewhile(lambda at: isinstance(messages[at], SystemMessage), range(start))
         return sorted({*first, *(at for at in kept.values() if at < start)})
     # Some have left the thread: compact mode, or somebody edited it.
     return [at for at in range(start) if isinstance(messages[at], SystemMessage) or messages[at].id in kept]
 
 
-def _told(given: Mapping[int, BaseMessage], running: RunningSummary | None) -> list[int]:
-    """Return the places of equal system messages once: the first, and of the others the newest of `SYSTEM_CHARS`."""
-    if not given:
-        return []
+def _told(given: Sequence[BaseMessage], running: RunningSummary | None) -> tuple[BaseMessage, ...]:
+    """Return equal system messages once: the first, and of the others the newest of `SYSTEM_CHARS`."""
     # langmem's summary messages have no stable id, but their text.
     summary = running and summary_text(running.summary)
-    texts = {at: one.text for at, one in given.items() if one.id != SUMMARY_ID}
-    once = [*{text: at for at, text in texts.items() if text != summary}.values()]
-    chars = accumulate(len(texts[at]) for at in once[:0:-1])
-    stay = max(1, sum(so_far <= SYSTEM_CHARS for so_far in chars))
-    return [*once[:1], *once[1:][-stay:]]
+    once = {str(one.text): one for one in given if one.id != SUMMARY_ID and one.text != summary}
+    chars = accumulate(len(text) for text in [*once][:0:-1])
+    newest = max(1, sum(so_far <= SYSTEM_CHARS for so_far in chars))
+    first, others = [*once.values()][:1], [*once.values()][1:]
+    return (*first, *others[-newest:])
 
 
 def summarized_ids(messages: GivenMessages, running: object) -> set[str]:
@@ -228,51 +194,6 @@ def summarized_ids(messages: GivenMessages, running: object) -> set[str]:
 def summary_text(summary: str) -> str:
     """Return the text of the message that stands for the summarized ones."""
     return prompts.SUMMARY_MESSAGE.replace("{summary}", summary)
-
-
-def _live_start(messages: Sequence[BaseMessage], running: RunningSummary) -> int:
-    newest_known, ends = 0, {running.last_summarized_message_id, SUMMARY_ID} - {None}
-    # Several at once, from the end: a call for each message takes longer than the look at it.
-    for stop in range(len(messages), 0, -_SLICE):
-        start = max(0, stop - _SLICE)
-        for index, message in reversed([*enumerate(messages[start:stop], start)]):
-            if message.id in ends:
-                return index + 1
-            if not newest_known and message.id in running.summarized_message_ids:
-                newest_known = index + 1
-    return newest_known
-
-
-UNFLUSHED = "unflushed_summary"
-"""Where a state's `context` holds a summary that exists though the hook failed."""
-
-WrittenSummary = dict[str, Any]
-"""A summary that exists and is not used yet: its text, the ids that went into it, and a digest of all it is made of."""
-
-
-def written_summary(summary: str, existing: str, messages: Sequence[BaseMessage]) -> WrittenSummary:
-    """Return a summary as plain data, with what tells later whether it still stands for the same.
-
-    Args:
-        summary: The new summary.
-        existing: The one before it, which went into it.
-        messages: What else went into it.
-    """
-    return {"summary": summary, "ids": [message.id for message in messages], "of": _made_of(existing, messages)}
-
-
-def still_leaving(kept: object, existing: str, live: Sequence[BaseMessage]) -> tuple[list[int], str] | None:
-    """Return where the messages of a kept summary stand, and the summary; `None` unless nothing of them changed."""
-    if not isinstance(kept, Mapping) or not isinstance(kept.get("ids"), list):
-        return None
-    ids, summary = {str(identity) for identity in kept["ids"]}, kept.get("summary")
-    places = [at for at, message in enumerate(live) if message.id in ids]
-    is_same = kept.get("of") == _made_of(existing, [live[at] for at in places])
-    return (places, summary) if places and is_same and isinstance(summary, str) and summary else None
-
-
-def _made_of(existing: str, messages: Sequence[BaseMessage]) -> str:
-    return digest(existing, *(part for message in messages for part in (str(message.id), without_middle(message.text))))
 
 
 def state_of(context: object) -> dict[str, Any]:

@@ -1,9 +1,8 @@
 """The public face of the context tier: as functions, and as a node of a graph."""
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, Literal, Required, TypeVar, Unpack, get_args, get_type_hints
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, Literal, Required, Unpack, get_args
 
 from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
@@ -14,29 +13,21 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from memory.context.budget import Budget
-from memory.context.effects import (
-    FlushHook,
-    PreparedSummary,
-    SoFar,
-    SummaryEffects,
-    async_summary_handlers,
-    summary_handlers,
-)
+from memory.context.effects import FlushHook, PreparedSummary, SoFar, summary_handlers
 from memory.context.left_out import HANDED_OVER, LEFT_OUT
 from memory.context.running_summary import (
     SUMMARY_ID,
-    UNFLUSHED,
     RunningSummary,
     WrittenSummary,
     divide,
     rehydrate,
     state_of,
-    still_leaving,
 )
-from memory.context.summarizer import Cut, SummarizationResult, Summarizer
+from memory.context.summarizer import Cut, Measured, SummarizationResult, Summarizer, still_leaving
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter
-from memory.effects import aperform, perform
+from memory.effects import perform
+from memory.forms import plain
 from memory.message import GivenMessages, Messages, as_messages
 
 __all__ = [
@@ -56,8 +47,6 @@ NOT_SUMMARIZED = "not_summarized"
 
 SummarizeWhen = Literal["before", "after"]
 """Whether a turn that is due for a summary waits for it, or goes on with what fits and has it written afterwards."""
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class SummaryOptions(TypedDict, total=False):
@@ -89,24 +78,6 @@ def _summarizer(options: SummaryOptions) -> Summarizer:
     return Summarizer(budget=Budget(**budget), prompts=SummaryPrompts(**words), counter=counter, **left)
 
 
-def _with_options(function: F) -> F:
-    """Let `help` and editors that ask the running program show each option with its default."""
-    # Type checkers read them from `SummaryOptions`; at run time the signature would say `**options` and no more.
-    parts = (each for part in (Budget, SummaryPrompts, Summarizer) for each in fields(part))
-    defaults = {each.name: inspect.Parameter.empty if each.default is MISSING else each.default for each in parts}
-    signature = inspect.signature(function)
-    parameters = [
-        *(each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD),
-        *(
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=kind)
-            for name, kind in get_type_hints(SummaryOptions).items()
-        ),
-    ]
-    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return function
-
-
-@_with_options
 def summarize_messages(
     messages: GivenMessages, *, running_summary: RunningSummary | None, **options: Unpack[SummaryOptions]
 ) -> SummarizationResult:
@@ -147,17 +118,16 @@ def summarize_messages(
             (`max_summary_tokens >= max_tokens`).
     """
     summarizer = _summarizer(options)
-    return perform(summarizer.summarize(as_messages(messages), running_summary), summary_handlers())
+    return summarizer.result(summarizer.measured(as_messages(messages), running_summary))
 
 
-@_with_options
 async def asummarize_messages(
     messages: GivenMessages, *, running_summary: RunningSummary | None, **options: Unpack[SummaryOptions]
 ) -> SummarizationResult:
     """Do what `summarize_messages` does without blocking the event loop; a synchronous hook runs in a thread."""
     summarizer = _summarizer(options)
     await summarizer.counter.awarm_up()
-    return await aperform(summarizer.summarize(as_messages(messages), running_summary), async_summary_handlers())
+    return await summarizer.aresult(summarizer.measured(as_messages(messages), running_summary))
 
 
 class SummarizationNode(Runnable[Any, dict[str, Any]]):
@@ -166,11 +136,10 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
     It reads the messages under `input_messages_key` and writes those to send under `output_messages_key`, and the
     `RunningSummary` under `context["running_summary"]`; what else a state holds under `context` stays. When model or
     hook fail, `context["not_summarized"]` names the user message of the turn, and they are not asked again before the
-    next one: a turn of many tool calls must not wait for the same failure at each. A summary that exists then waits
-    under `context["unflushed_summary"]` for the hook. Messages that the view leaves out though no summary stands for
-    them are named under `context["left_out"]`; those that the hook was given, under `context["handed_over"]`. With both
-    keys equal the summarized messages leave the state: it writes `RemoveMessage(REMOVE_ALL_MESSAGES)`, then the new
-    list, in which no message is shortened.
+    next one: a turn of many tool calls must not wait for the same failure at each. Messages that the view leaves out
+    though no summary stands for them are named under `context["left_out"]`; those that the hook was given, under
+    `context["handed_over"]`. With both keys equal the summarized messages leave the state: it writes
+    `RemoveMessage(REMOVE_ALL_MESSAGES)`, then the new list, in which no message is shortened.
 
     Args:
         input_messages_key: Where the conversation is.
@@ -186,7 +155,6 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             runs, if the messages are missing.
     """
 
-    @_with_options
     def __init__(
         self,
         *,
@@ -217,12 +185,14 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
 
     def result(self, state: object, config: RunnableConfig | None = None) -> SummarizationResult:
         """Return what comes of the state's messages, before it is made an update."""
-        return perform(self._effects(state), summary_handlers(config))
+        now, turn = self._read(state)
+        return self.summarizer.result(now, config, **turn)
 
     async def aresult(self, state: object, config: RunnableConfig | None = None) -> SummarizationResult:
         """Return what comes of the state's messages, before it is made an update."""
         await self.summarizer.counter.awarm_up()
-        return await aperform(self._effects(state), async_summary_handlers(config))
+        now, turn = self._read(state)
+        return await self.summarizer.aresult(now, config, **turn)
 
     def leaves_soon(self, state: object, share: float) -> list[BaseMessage]:
         """Return the messages of a state that the next cut will take; empty if it is too early to say.
@@ -258,8 +228,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         Raises:
             Exception: Whatever the model raises; `ValueError` if the summary is empty.
         """
-        effects = self.summarizer.prepare(leaving, self._running(state), begun)
-        return perform(effects, summary_handlers(config, so_far))
+        return perform(self.summarizer.prepare(leaving, self._running(state), begun, so_far), summary_handlers(config))
 
     def still_stands(self, state: object, written: WrittenSummary, leaving: Sequence[BaseMessage]) -> bool:
         """Say whether a prepared summary will do: what went into it is as it was, and the next cut begins with it.
@@ -271,25 +240,21 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         """
         running = rehydrate(self._running(state))
         live = divide(self._messages(state), running).live
-        if still_leaving(written, running.summary if running else "", live) is None:
-            return False
-        return all(message.id == identity for message, identity in zip(leaving, written["ids"], strict=False))
+        stands = bool(still_leaving(written, running.summary if running else "", live))
+        return stands and all(one.id == identity for one, identity in zip(leaving, written["ids"], strict=False))
 
     def update(self, state: object, result: SummarizationResult) -> dict[str, Any]:
         """Return the update that writes a result into the state it came from."""
-        running = result.running_summary
-        before = state_of(_field(state, "context"))
-        of_this_turn = {LEFT_OUT, HANDED_OVER} if result.failed else {LEFT_OUT, HANDED_OVER, NOT_SUMMARIZED, UNFLUSHED}
+        running, before = result.running_summary, self._context(state)
+        of_this_turn = (LEFT_OUT, HANDED_OVER) if result.failed else (LEFT_OUT, HANDED_OVER, NOT_SUMMARIZED)
         after = {key: value for key, value in before.items() if key not in of_this_turn}
         if running is not None:
             after["running_summary"] = running
         if result.failed:
             after[NOT_SUMMARIZED] = _turn_of(self._messages(state))
-        if result.unflushed is not None:
-            after[UNFLUSHED] = result.unflushed
         for key, gone in ((LEFT_OUT, result.left_out), (HANDED_OVER, result.handed_over)):
             if gone.messages:
-                after[key] = gone.to_state()
+                after[key] = plain(gone)
         # A thread that never had a `context` is not given an empty one.
         context = {"context": after} if after or before else {}
         if self.input_messages_key != self.output_messages_key:
@@ -298,27 +263,26 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         if running is None:
             return {self.output_messages_key: [*messages], **context}
         as_sent = {message.id: message for message in messages}
+        parted = divide(messages, running)
         whole = [
-            as_sent.get(one.id, one) if one.id != SUMMARY_ID else one
-            for one in self.summarizer.whole(messages, running)
+            one if one.id == SUMMARY_ID else as_sent.get(one.id, one)
+            for one in self.summarizer.composed(parted.system, running, parted.live)
         ]
         return {self.output_messages_key: [RemoveMessage(REMOVE_ALL_MESSAGES), *whole], **context}
 
-    def _effects(self, state: object) -> SummaryEffects[SummarizationResult]:
-        context, messages = state_of(_field(state, "context")), self._messages(state)
+    def _read(self, state: object) -> tuple[Measured, dict[str, bool]]:
+        """Return a state's conversation, and whether in this turn a model may be asked, or has failed already."""
+        context, messages = self._context(state), self._messages(state)
+        now = self.summarizer.measured(messages, context.get("running_summary"), context.get(HANDED_OVER))
         failed_in = context.get(NOT_SUMMARIZED)
         has_failed = bool(failed_in) and failed_in == _turn_of(messages)
-        return self.summarizer.summarize(
-            messages,
-            context.get("running_summary"),
-            waits=self.summarize == "before",
-            has_failed=has_failed,
-            kept=context.get(UNFLUSHED),
-            handed_over=context.get(HANDED_OVER),
-        )
+        return now, {"waits": self.summarize == "before", "has_failed": has_failed}
 
     def _running(self, state: object) -> object:
-        return state_of(_field(state, "context")).get("running_summary")
+        return self._context(state).get("running_summary")
+
+    def _context(self, state: object) -> dict[str, Any]:
+        return state_of(_field(state, "context"))
 
     def _messages(self, state: object) -> Sequence[BaseMessage]:
         messages = _field(state, self.input_messages_key)

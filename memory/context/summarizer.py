@@ -1,26 +1,39 @@
-"""Summarizing what no longer fits: one conversation in, what the model is to see of it out."""
+"""What is due for a summary, what is cut, and what is shown: decisions, which yield the calls of model and hook."""
 
+import functools
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from langchain_core.messages import BaseMessage
+from langchain_core.language_models import LanguageModelLike
+from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableConfig
 
-from memory.context.budget import choose_cut
-from memory.context.effects import Fetch, Flush, FlushHook, PreparedSummary, SummaryEffects
-from memory.context.left_out import LeftOut
+from memory.context.budget import Budget, choose_cut, fit, questions, shorten, shorten_text, units
+from memory.context.effects import (
+    Call,
+    FlushHook,
+    PreparedSummary,
+    SoFar,
+    SummaryEffects,
+    async_summary_handlers,
+    summary_handlers,
+)
+from memory.context.left_out import NOTHING_LEFT_OUT, LeftOut
 from memory.context.running_summary import (
+    SUMMARY_ID,
     DividedMessages,
     RunningSummary,
     WrittenSummary,
     divide,
     rehydrate,
-    still_leaving,
-    written_summary,
+    summary_text,
 )
-from memory.context.view import Without
-from memory.context.writer import SummaryWriter, fresh
-from memory.effects import tolerated
+from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, in_portions, shorter, summary_in, words_for
+from memory.context.tokens import TokenCounter, shared_counter
+from memory.effects import Ask, aperform, perform, tolerated
+from memory.text import digest, without_middle
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +62,6 @@ class SummarizationResult:
         running_summary: What to hand in next time; `None` as long as nothing was summarized.
         cut: What was summarized just now; `None` if nothing was.
         failed: Whether a summary was due and there is none, because the model or the hook failed.
-        unflushed: The summary that exists though the hook failed.
         left_out: The messages that `messages` leaves out though no summary stands for them.
         handed_over: The messages that the hook was given though no summary stands for them yet.
     """
@@ -58,60 +70,98 @@ class SummarizationResult:
     running_summary: RunningSummary | None = None
     cut: Cut | None = None
     failed: bool = False
-    unflushed: WrittenSummary | None = None
-    left_out: LeftOut = field(default_factory=LeftOut)
-    handed_over: LeftOut = field(default_factory=LeftOut)
+    left_out: LeftOut = NOTHING_LEFT_OUT
+    handed_over: LeftOut = NOTHING_LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
-    """A conversation and its tokens: of each live message, of the system message, and of that with the summary."""
+class Measured:
+    """A conversation and its tokens.
 
-    conversation: DividedMessages
+    Attributes:
+        parted: The conversation.
+        running: What stands for its beginning.
+        counts: Tokens of each live message.
+        system: Tokens of the system messages.
+        beside: Tokens of system messages and summary.
+        handed: Ids of live messages that the hook was given already.
+    """
+
+    parted: DividedMessages
     running: RunningSummary | None
-    summary: list[BaseMessage]
     counts: list[int]
     system: int
     beside: int
-
-    @property
-    def live(self) -> tuple[BaseMessage, ...]:
-        return self.conversation.live
-
-    @property
-    def tokens(self) -> int:
-        return sum(self.counts)
-
-    def ids(self, places: Iterable[int]) -> set[str | None]:
-        return {self.live[at].id for at in places}
+    handed: Collection[str | None]
 
     @property
     def existing(self) -> str:
+        """The text of the running summary."""
         return self.running.summary if self.running else ""
+
+    def ids(self, places: Iterable[int]) -> set[str | None]:
+        """Return the ids of live messages."""
+        return {self.parted.live[at].id for at in places}
+
+    def fresh(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """Return what is in no summary yet: a message that a client sent again is not new."""
+        summarized = self.running.summarized_message_ids if self.running else ()
+        return [message for message in messages if message.id not in summarized]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summarizer(SummaryWriter):
-    """The decisions of the context tier, which yield the calls of model and hook as effects.
+class Summarizer:
+    """Keeps a conversation within a budget. `summarize_messages` says what its choices mean.
 
-    Attributes:
-        memory_flush_hook: Is given the messages that are about to leave, when their summary exists.
-        prepared_summary: Is asked for a summary that `prepare` wrote, when one is due.
+    Raises:
+        ValueError: If `portion_tokens` cannot be meant.
     """
 
+    model: LanguageModelLike
+    budget: Budget
+    prompts: SummaryPrompts = field(default_factory=SummaryPrompts)
+    counter: TokenCounter = field(default_factory=shared_counter)
+    final_prompt: ChatPromptTemplate | None = None
+    portion_tokens: int | None = None
     memory_flush_hook: FlushHook | None = None
     prepared_summary: PreparedSummary | None = None
 
-    def summarize(
-        self,
-        messages: Sequence[BaseMessage],
-        running_summary: object,
-        *,
-        waits: bool = True,
-        has_failed: bool = False,
-        kept: object = None,
-        handed_over: object = None,
-    ) -> SummaryEffects[SummarizationResult]:
+    def __post_init__(self) -> None:
+        if self.portion_tokens is not None and self.portion_tokens < 1:
+            raise ValueError(f"portion_tokens must be at least 1, not {self.portion_tokens!r}")
+
+    def measured(
+        self, messages: Sequence[BaseMessage], running_summary: object, handed_over: object = None
+    ) -> Measured:
+        """Return a conversation, oldest message first, with its tokens; the others as a state has them."""
+        running = rehydrate(running_summary)
+        parted = divide(messages, running)
+        system = self.counter(parted.system) if parted.system else 0
+        beside = system + self.summary_tokens(running.summary) if running else system
+        handed = LeftOut.from_state(handed_over).among(parted.live) if handed_over else ()
+        return Measured(parted, running, self.counter.each(parted.live), system, beside, handed)
+
+    def result(
+        self, now: Measured, config: RunnableConfig | None = None, *, waits: bool = True, has_failed: bool = False
+    ) -> SummarizationResult:
+        """Return what comes of a conversation: itself, or where it is time to cut, what `summarize` makes of it."""
+        if not self.budget.is_exceeded(messages=sum(now.counts), beside=now.beside):
+            return self._unchanged(now)
+        return perform(self.summarize(now, waits=waits, has_failed=has_failed), summary_handlers(config))
+
+    async def aresult(
+        self, now: Measured, config: RunnableConfig | None = None, *, waits: bool = True, has_failed: bool = False
+    ) -> SummarizationResult:
+        """Do what `result` does without blocking the event loop."""
+        if not self.budget.is_exceeded(messages=sum(now.counts), beside=now.beside):
+            return self._unchanged(now)
+        return await aperform(self.summarize(now, waits=waits, has_failed=has_failed), async_summary_handlers(config))
+
+    def _unchanged(self, now: Measured) -> SummarizationResult:
+        view = self.composed(now.parted.system, now.running, now.parted.live)
+        return SummarizationResult(view, now.running, handed_over=LeftOut.of(now.parted.live, now.handed))
+
+    def summarize(self, now: Measured, *, waits: bool, has_failed: bool) -> SummaryEffects[SummarizationResult]:
         """Summarize what no longer fits. A failure of model or hook changes nothing but this one view.
 
         The hook is given each message once, before it leaves: with its summary, or, where nobody waits for that, when
@@ -119,47 +169,143 @@ class Summarizer(SummaryWriter):
         view shows it again unless all messages fit. What a failing hook was given counts as not given.
 
         Args:
-            messages: The conversation, oldest first.
-            running_summary: The running summary, in whatever form a state holds it.
+            now: The conversation.
             waits: Whether a model may be asked. If not, the view leaves out as much as a cut would take, with whole
                 exchanges, until a prepared summary stands for it: so the next views begin as this one does, and a
                 provider's cache of the prompt holds.
-            has_failed: Whether the turn's summary failed already: then nobody is asked again, and the oldest are
-                left out of the view.
-            kept: The result's `unflushed` of an earlier turn: the hook is asked before a model is.
-            handed_over: The last result's `handed_over`, as a state holds it.
+            has_failed: Whether the turn's summary failed already: then nobody is asked again.
         """
-        measured = self._measured(messages, running_summary)
-        conversation, running, live = measured.conversation, measured.running, measured.live
-        handed = LeftOut.from_state(handed_over).among(live)
-        if not self.budget.is_exceeded(messages=measured.tokens, beside=measured.beside):
-            return _result(
-                live, (), handed, self.composed(conversation.system, running, live, measured.summary), running
-            )
-        keep = self.budget.keep(measured.system)
-        leaving, shown = choose_cut(live, measured.counts, keep), None
-        if waits and not leaving:
-            shown = self.fitting(conversation, running, drop=False)
-            if shown[1]:  # tool calls cannot be shortened: what goes for their sake is worth a summary, however little
-                leaving, shown = choose_cut(live, measured.counts, replace(keep, least_cut=0)), None
-        without = None if waits else Without(handed, measured.ids(leaving))
-        written: WrittenSummary | None = None
-        if (leaving or not waits) and not has_failed:
+        leaving = self._leaving(now, waits=waits)
+        is_due = bool(leaving) or not waits
+        if is_due and not has_failed:
             with tolerated(logger, "%d messages not summarized this time", len(leaving)):
-                there = yield from self._there(measured, leaving, kept, waits)
-                if there is None and not waits:
-                    view, left_out = self.fitting(conversation, running, drop=bool(leaving), without=without)
-                    handed = yield from self._handed(measured, left_out, handed)
-                    return _result(live, left_out, handed, view, running)
-                cut, summary, ready = there or (leaving, "", False)
-                gone = [live[index] for index in cut]
-                summary = summary or (yield from self.written(fresh(gone, running), measured.existing))
-                written = written_summary(summary, measured.existing, gone)
-                drop = bool(there) or not waits  # what was said since may not fit beside it
-                return (yield from self._summarized(measured, cut, summary, handed, without, drop=drop, ready=ready))
-        view, left_out = shown or self.fitting(conversation, running, drop=bool(leaving), without=without)
-        failed = bool(leaving) or not waits
-        return replace(_result(live, left_out, handed, view, running), failed=failed, unflushed=written)
+                return (yield from self._cut(now, leaving, waits=waits))
+        live = now.parted.live
+        view, left_out = self.view(now.parted, now.running, now.handed, now.ids(leaving))
+        return SummarizationResult(
+            view,
+            now.running,
+            failed=is_due,
+            left_out=LeftOut.of(live, left_out),
+            handed_over=LeftOut.of(live, now.handed),
+        )
+
+    def _leaving(self, now: Measured, *, waits: bool) -> list[int]:
+        """Return the places of the live messages that are to leave; none where shortening others does as well."""
+        live, keep = now.parted.live, self.budget.keep(now.system)
+        leaving = choose_cut(live, now.counts, keep)
+        if waits and not leaving and self.view(now.parted, now.running)[1]:
+            # Tool calls cannot be shortened: what goes for their sake is worth a summary, however little.
+            return choose_cut(live, now.counts, replace(keep, least_cut=0))
+        return leaving
+
+    def _cut(self, now: Measured, leaving: Sequence[int], *, waits: bool) -> SummaryEffects[SummarizationResult]:
+        """Put a summary in the place of what leaves, or as much of it as one that was written ahead stands for."""
+        parted, running, summary, done = now.parted, now.running, "", None
+        prepared = (yield Call(self.prepared_summary)) if leaving and self.prepared_summary else None
+        cut, summary = self._usable(now, prepared, leaving, waits=waits)
+        is_ready = bool(cut)
+        if waits and not cut:
+            cut = leaving
+            summary = yield from self._written(now.fresh([parted.live[at] for at in cut]), now.existing)
+        gone = now.ids(cut)
+        if cut:
+            running = parted.summarized(running, summary, cut)
+            absent = set(cut)
+            parted = replace(parted, live=tuple(one for at, one in enumerate(parted.live) if at not in absent))
+        view, left_out = self.view(parted, running, now.handed, now.ids(leaving))
+        leaves = gone if waits else gone | left_out
+        new = now.fresh([one for one in now.parted.live if one.id in leaves and one.id not in now.handed])
+        if new and self.memory_flush_hook:
+            yield Call(self.memory_flush_hook, (new,))
+        if cut:
+            taken = len(now.fresh([now.parted.live[at] for at in cut]))
+            before = sum(now.counts) + now.beside
+            done = Cut(taken, before, self.counter(view), self.summary_tokens(summary), is_ready)
+            logger.info("summarized %d messages: %d tokens before, %d after", taken, before, done.tokens_after)
+        handed = {*now.handed, *leaves}
+        return SummarizationResult(
+            view,
+            running,
+            cut=done,
+            left_out=LeftOut.of(parted.live, left_out),
+            handed_over=LeftOut.of(parted.live, handed),
+        )
+
+    def _usable(
+        self, now: Measured, prepared: object, leaving: Sequence[int], *, waits: bool
+    ) -> tuple[Sequence[int], str]:
+        """Return where the messages of a prepared summary stand, and its text; nothing if it is of no use.
+
+        It stands for the first of the messages that leave, and the rest fits beside it; or nobody waits for a better.
+        """
+        places = still_leaving(prepared, now.existing, now.parted.live)
+        if not isinstance(prepared, dict) or not places or places != [*leaving[: len(places)]]:
+            return (), ""
+        tokens = self.summary_tokens(prepared["summary"])
+        rest = sum(now.counts) - sum(now.counts[at] for at in places)
+        fits = not waits or rest + now.system + tokens <= self.budget.max_tokens
+        return (places, prepared["summary"]) if fits and tokens <= self.budget.max_summary_tokens else ((), "")
+
+    def view(
+        self, parted: DividedMessages, running: RunningSummary | None, *without: Collection[str | None]
+    ) -> tuple[list[BaseMessage], set[str | None]]:
+        """Return a view within the budget, and the ids of the live messages that it leaves out.
+
+        Args:
+            parted: What it is made of.
+            running: What stands for the rest.
+            without: Ids of what is left out while not all fit, one collection after another; an answer goes with its
+                question. The longest of what stays are shortened.
+        """
+        budget, counter = self.budget, self.counter
+        if running and self.summary_tokens(running.summary) > budget.max_summary_tokens:
+            running = replace(running, summary=self.shortened(running.summary))  # its share was larger once
+        summary = self.summary_tokens(running.summary) if running else 0
+        system, half = [*parted.system], (budget.max_tokens - summary) // 2
+        if counter(system) > half:
+            logger.warning("system messages take more than half of %d tokens: they are shortened", budget.max_tokens)
+            whole = SystemMessage("\n\n".join(message.text for message in system), id=system[-1].id)
+            system = [shorten(whole, half, counter)]
+        room = budget.room(counter(system) + summary)
+        live = [*parted.live]
+        groups = units(live)
+        asked = {live[at].id for last in questions(live, groups)[-1:] for at in groups[last]}
+        for gone in without:
+            if counter(live) > room:
+                live = [message for message in live if message.id not in gone or message.id in asked]
+        if len(live) < len(parted.live):
+            groups = units(live)
+            live = live[groups[first[0]].start :] if (first := questions(live, groups)) else live
+        live = fit(live, room, counter, drop=False)
+        left_out = {message.id for message in parted.live} - {message.id for message in live}
+        return self.composed(system, running, live), left_out
+
+    def composed(
+        self, system: Sequence[BaseMessage], running: RunningSummary | None, live: Sequence[BaseMessage]
+    ) -> list[BaseMessage]:
+        """Return system messages, the summary's message and live messages, whatever fits."""
+        if running is None:
+            return [*system, *live]
+        if self.final_prompt is None:
+            return [*system, _summary_message(running.summary).model_copy(), *live]
+        values = {"system_message": [*system], "summary": running.summary, "messages": [*live]}
+        given = {id(message) for message in (*system, *live)}
+        # What the template adds gets the id by which the next summary takes its place.
+        return [
+            message if id(message) in given or message.id else message.model_copy(update={"id": SUMMARY_ID})
+            for message in self.final_prompt.invoke(values).to_messages()
+        ]
+
+    def summary_tokens(self, summary: str) -> int:
+        """Return the tokens that a summary takes in a view."""
+        if self.final_prompt is None:
+            return self.counter.message(_summary_message(summary))
+        return self.counter(self.composed((), RunningSummary(summary), ()))
+
+    def shortened(self, summary: str) -> str:
+        """Return the summary within its share, its middle left out."""
+        return shorten_text(summary, max(1, self.budget.max_summary_tokens - self.summary_tokens("")), self.counter)
 
     def leaves_soon(self, messages: Sequence[BaseMessage], running_summary: object, share: float) -> list[BaseMessage]:
         """Return the messages that the next cut will take, as far as they are known; empty if it is too early to say.
@@ -169,87 +315,88 @@ class Summarizer(SummaryWriter):
             running_summary: The running summary, in whatever form a state holds it.
             share: While less than this share of the budget is there, it is too early.
         """
-        measured = self._measured(messages, running_summary)
-        keep = self.budget.keep_ahead(share, system=measured.system, messages=measured.tokens, beside=measured.beside)
-        if keep is None:
-            return []
-        return [measured.live[index] for index in choose_cut(measured.live, measured.counts, keep, ahead=True)]
+        now = self.measured(messages, running_summary)
+        keep = self.budget.keep_ahead(share, system=now.system, messages=sum(now.counts), beside=now.beside)
+        live = now.parted.live
+        return [live[index] for index in choose_cut(live, now.counts, keep, ahead=True)] if keep else []
 
-    def _measured(self, messages: Sequence[BaseMessage], running_summary: object) -> _Measured:
-        running = rehydrate(running_summary)
-        conversation = divide(messages, running)
-        counts = self.counter.each(conversation.live)
-        system = self.counter(conversation.system)
-        summary = self.summary(running)
-        return _Measured(conversation, running, summary, counts, system, system + self.counter(summary))
-
-    def _there(
-        self, measured: _Measured, leaving: Sequence[int], kept: object, waits: bool
-    ) -> SummaryEffects[tuple[list[int], str, bool] | None]:
-        """Return a summary that exists: where its messages stand, its text, and whether it was written ahead.
-
-        One that was written ahead stands for the first of the messages that leave, and the rest fits beside it; or
-        nobody waits for a better.
-        """
-        if not leaving:
-            return None
-        if again := still_leaving(kept, measured.existing, measured.live):
-            return *again, False
-        record = (yield Fetch(self.prepared_summary)) if self.prepared_summary else None
-        found = still_leaving(record, measured.existing, measured.live)
-        if found is None:
-            return None
-        places, summary = found
-        rest = measured.tokens - sum(measured.counts[at] for at in places)
-        fits = rest + measured.system + self.text_tokens(summary) <= self.budget.max_tokens
-        is_usable = (fits or not waits) and places == [*leaving[: len(places)]] and not self.is_too_long(summary)
-        return (*found, True) if is_usable else None
-
-    def whole(self, messages: Sequence[BaseMessage], running: RunningSummary) -> list[BaseMessage]:
-        """Return the messages of a state with the summary in place of those it stands for, nothing shortened."""
-        conversation = divide(messages, running)
-        return self.composed(conversation.system, running, conversation.live)
-
-    def _summarized(
+    def prepare(
         self,
-        measured: _Measured,
-        cut: Sequence[int],
-        summary: str,
-        handed: Collection[str | None],
-        without: Without | None,
-        *,
-        drop: bool,
-        ready: bool,
-    ) -> SummaryEffects[SummarizationResult]:
-        conversation, running, live = measured.conversation, measured.running, measured.live
-        extended = conversation.summarized(running, summary, cut)
-        absent = set(cut)
-        stay = DividedMessages(conversation.system, tuple(one for at, one in enumerate(live) if at not in absent))
-        view, left_out = self.fitting(stay, extended, drop=drop, without=without)
-        gone = measured.ids(cut)
-        handed = yield from self._handed(measured, gone | left_out if without else gone, handed)
-        number = len(fresh([live[at] for at in cut], running))
-        tokens = measured.tokens + measured.beside
-        done = Cut(number, tokens, self.counter(view), self.summary_tokens(extended), ready)
-        logger.info("summarized %d messages: %d tokens before, %d after", number, tokens, done.tokens_after)
-        return replace(_result(stay.live, left_out, handed, view, extended), cut=done)
+        leaving: Sequence[BaseMessage],
+        running_summary: object,
+        begun: WrittenSummary | None = None,
+        so_far: SoFar = lambda _: True,
+    ) -> SummaryEffects[WrittenSummary]:
+        """Write the summary that the next cut will need, before it is due; `SummarizationNode.prepare` says how."""
+        if begun and len(begun["ids"]) >= len(leaving):
+            return begun
+        running = rehydrate(running_summary)
+        existing = running.summary if running else ""
+        done, summary = (len(begun["ids"]), begun["summary"]) if begun else (0, existing)
+        summarized = running.summarized_message_ids if running else ()
+        ends = {group.stop for group in units(leaving)}
+        places = {message.id: at for at, message in enumerate(leaving)}
+        for portion in self._portions([one for one in leaving[done:] if one.id not in summarized]):
+            summary = yield from self._extended(summary, portion)
+            end = places[portion[-1].id] + 1
+            # A cut never comes between a call of a tool and its result.
+            if end in ends and not so_far(part := written_summary(summary, existing, leaving[:end])):
+                return part
+        return written_summary(summary, existing, leaving)
 
-    def _handed(
-        self, measured: _Measured, leaving: Collection[str | None], handed: Collection[str | None]
-    ) -> SummaryEffects[set[str | None]]:
-        """Give the hook the messages with these ids that it was not given before, and return all that it was given."""
-        new = [one for one in fresh(measured.live, measured.running) if one.id in leaving and one.id not in handed]
-        if new and self.memory_flush_hook:
-            yield Flush(self.memory_flush_hook, new)
-        return {*handed, *leaving}
+    def _written(self, messages: Sequence[BaseMessage], existing: str) -> SummaryEffects[str]:
+        """Return the summary of an existing one and these messages."""
+        for portion in self._portions(messages):
+            existing = yield from self._extended(existing, portion)
+        return existing
+
+    def _portions(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
+        room = self.budget.room(self.budget.max_summary_tokens)
+        return in_portions(messages, min(room, self.portion_tokens or room), self.counter)
+
+    def _extended(self, existing: str, portion: Sequence[BaseMessage]) -> SummaryEffects[str]:
+        share = self.budget.max_summary_tokens
+        most = max(1, int(share * WORDS_PER_TOKEN))
+        shown = existing if self.portion_tokens is None else ""
+        prompt = self.prompts.messages(portion, shown, min(most, words_for(portion, shown)))
+        summary = summary_in((yield Ask(self.model, prompt)))
+        if not summary:
+            raise ValueError("the model returned an empty summary")
+        # A model that reads portions is a small one: what it writes shorter may lose nearly all.
+        if self.portion_tokens is not None:
+            summary = f"{existing}\n{summary}" if existing else summary
+        elif self.summary_tokens(summary) > share:
+            reply = yield Ask(self.model, shorter(summary, most))
+            summary = min(summary_in(reply) or summary, summary, key=self.summary_tokens)
+        return summary if self.summary_tokens(summary) <= share else self.shortened(summary)
 
 
-def _result(
-    live: Sequence[BaseMessage],
-    left_out: Collection[str | None],
-    handed: Collection[str | None],
-    view: list[BaseMessage],
-    running: RunningSummary | None,
-) -> SummarizationResult:
-    left, given = LeftOut.of(live, left_out), LeftOut.of(live, handed)
-    return SummarizationResult(view, running, left_out=left, handed_over=given)
+def written_summary(summary: str, existing: str, messages: Sequence[BaseMessage]) -> WrittenSummary:
+    """Return a summary as plain data, with what tells later whether it still stands for the same.
+
+    Args:
+        summary: The new summary.
+        existing: The one before it, which went into it.
+        messages: What else went into it.
+    """
+    return {"summary": summary, "ids": [message.id for message in messages], "of": _made_of(existing, messages)}
+
+
+def still_leaving(written: object, existing: str, live: Sequence[BaseMessage]) -> list[int]:
+    """Return where the messages of a written summary stand; nothing unless all of them are as they were."""
+    if not isinstance(written, dict):
+        return []
+    ids = set(written["ids"])
+    places = [at for at, message in enumerate(live) if message.id in ids]
+    is_same = written["of"] == _made_of(existing, [live[at] for at in places])
+    return places if is_same else []
+
+
+def _made_of(existing: str, messages: Sequence[BaseMessage]) -> str:
+    return digest(existing, *(part for message in messages for part in (str(message.id), without_middle(message.text))))
+
+
+@functools.lru_cache(maxsize=128)
+def _summary_message(summary: str) -> SystemMessage:
+    # To make a message takes ten times as long as to copy one, and a thread's summary is the same for many turns.
+    return SystemMessage(summary_text(summary), id=SUMMARY_ID)

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -24,13 +23,11 @@ WORDS_PER_TOKEN = 0.7
 _LEAST_WORDS = 30
 _CHARS_PER_WORD = 6
 
-# So many words at most make the phrase that a loop repeats, and so often in a row makes a loop.
-_LONGEST_PHRASE: Final = 12
-_LOOP: Final = 4
 # Shorter sentences ("He agreed.") may be meant twice.
 _LEAST_SENTENCE: Final = 5
-_WORD = re.compile(r"\S+\s*")
 _SENTENCE_END = re.compile(r"(?<=[.!?\u3002\n])(?=\s)")
+# A phrase of whole words four times in a row is a loop; a longer one than this a sentence that stands there twice.
+_LOOP = re.compile(r"(?<!\S)(\S.{0,80}?)(?:\s+\1(?!\S)){3,}", re.IGNORECASE)
 
 _SPEAKERS = {"human": "User", "ai": "Assistant", "system": "System"}
 
@@ -119,33 +116,13 @@ def _plain(message: BaseMessage) -> BaseMessage:
 
 def without_loops(said: str) -> str:
     """Return a text without sentences that stood in it before, and with a phrase that repeats itself in a row once."""
-    said = _without_repeated_phrases(said)
-    ends = [0, *(found.start() for found in _SENTENCE_END.finditer(said)), len(said)]
     kept, seen = [], set[str]()
-    for start, end in pairwise(ends):
-        sentence = text.normalize(said[start:end])
+    for part in _SENTENCE_END.split(_LOOP.sub(r"\1", said)):
+        sentence = text.normalize(part)
         if sentence not in seen or len(sentence.split()) < _LEAST_SENTENCE:
-            kept.append(said[start:end])
+            kept.append(part)
         seen.add(sentence)
     return "".join(kept)
-
-
-def _without_repeated_phrases(said: str) -> str:
-    parts = _WORD.findall(said)
-    words = [part.strip().casefold() for part in parts]
-    dropped = [False] * len(words)
-    for length in range(1, _LONGEST_PHRASE + 1):
-        same = 0  # words in a row that equal those one phrase before
-        for at in range(length, len(words) + 1):
-            if at < len(words) and words[at] == words[at - length]:
-                same += 1
-                continue
-            if same >= length * (_LOOP - 1):
-                dropped[at - same : at] = [True] * same
-            same = 0
-    if not any(dropped):
-        return said
-    return "".join(part for part, is_repeated in zip(parts, dropped, strict=True) if not is_repeated).rstrip()
 
 
 def summary_in(reply: str) -> str:

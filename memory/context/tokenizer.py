@@ -4,6 +4,9 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
+
+from memory.effects import in_daemon_thread
 
 logger = logging.getLogger(__name__)
 
@@ -69,35 +72,30 @@ class Tokenizer:
         patience: float = 5.0,
         offline: Collection[Callable[[], Encoder]] = (load_toktok,),
     ) -> None:
-        self._loaders = tuple(loaders)
-        self._patience = patience
-        self._offline = offline
-        self._encode: Encoder = estimate
+        self._loaders, self._patience, self._offline = loaders, patience, offline
+        self._encode: Encoder | None = None
         self._lock = threading.Lock()
-        self._started = self._has_told = False
-        self._settled = threading.Event()
-        self._needs_network = threading.Event()
+        self._has_told = False
 
     @property
     def settled(self) -> bool:
         """Whether it is decided what counts; until then a count on the event loop is an estimate."""
-        return self._settled.is_set()
+        return self._encode is not None
 
     @property
     def exact(self) -> bool:
         """Whether counts are those of cl100k_base."""
-        return self._encode is not estimate
+        return self._encode not in (None, estimate)
 
     def warm_up(self) -> None:
         """Load the encoder now, waiting `patience` seconds at most for a network. Not for the event loop: it blocks."""
-        self._start()
-        self._needs_network.wait()
-        if not self._settled.wait(self._patience):
-            self._settle(None)
+        with self._lock:
+            if self._encode is None:
+                self._encode = self._loaded()
 
     async def awarm_up(self) -> None:
         """Load the encoder now, in a thread."""
-        if not self.settled:
+        if self._encode is None:
             await asyncio.to_thread(self.warm_up)
 
     def count(self, text: str) -> int:
@@ -107,61 +105,48 @@ class Tokenizer:
         text is of one kind throughout, further off where it is not. On the event loop, before `awarm_up()`, the
         answer is `len(text) // 4`, with one warning, and loading is begun.
         """
-        if not self.settled:
-            self._start()
+        if self._encode is None:
             if _on_event_loop():
-                self._tell_estimate()
+                self._begin_to_load()
                 return estimate(text)
             self.warm_up()
-        return _whole_or_sampled(self._encode, text)
+        encode = self._encode or estimate
+        if len(text) <= EXACT_CHARS or encode is estimate:
+            return _encoded(encode, text)
+        starts = (index * (len(text) - _SAMPLE_CHARS) // (_SAMPLES - 1) for index in range(_SAMPLES))
+        sampled = sum(_encoded(encode, text[start : start + _SAMPLE_CHARS]) for start in starts)
+        return -(-sampled * len(text) // (_SAMPLES * _SAMPLE_CHARS))
 
-    def _tell_estimate(self) -> None:
-        with self._lock:
-            if self._has_told or self._settled.is_set():
-                return
-            self._has_told = True
+    def _begin_to_load(self) -> None:
+        if self._has_told:
+            return
+        self._has_told = True
+        in_daemon_thread(self.warm_up, "load-tokenizer")
         logger.warning(
             "Tokens are estimated as len(text) // 4 until tiktoken or palimpsest-memory[tokens] is loaded: the event "
             "loop must not wait for it; await acount_tokens() first"
         )
 
-    def _start(self) -> None:
-        with self._lock:
-            if self._started:
-                return
-            self._started = True
-        threading.Thread(target=self._load, name="load-tokenizer", daemon=True).start()
-
-    def _load(self) -> None:
+    def _loaded(self) -> Encoder:
         for load in self._loaders:
-            if load not in self._offline:
-                self._needs_network.set()
             try:
-                encode = load()
-                encode("")
+                loading = in_daemon_thread(partial(_working, load), "load-tokenizer")
+                return loading.result(None if load in self._offline else self._patience)
             except Exception as error:  # absent package, no network, bad cache: each means that this one cannot count
                 logger.debug("%s cannot be loaded: %s", load.__name__, type(error).__name__)
-            else:
-                self._settle(encode)
-                break
-        else:
-            self._settle(None)
-        self._needs_network.set()  # what waits for either event goes on
+        logger.log(
+            logging.INFO if self._has_told else logging.WARNING,
+            "No tokenizer for %s can be loaded: tokens are estimated as len(text) // 4. Install tiktoken, or, "
+            "where it cannot fetch its ranks from the network, palimpsest-memory[tokens]",
+            ENCODING,
+        )
+        return estimate
 
-    def _settle(self, encode: Encoder | None) -> None:
-        with self._lock:
-            if self._settled.is_set():
-                return
-            if encode is None:
-                logger.log(
-                    logging.INFO if self._has_told else logging.WARNING,
-                    "No tokenizer for %s can be loaded: tokens are estimated as len(text) // 4. Install tiktoken, or, "
-                    "where it cannot fetch its ranks from the network, palimpsest-memory[tokens]",
-                    ENCODING,
-                )
-            else:
-                self._encode = encode
-            self._settled.set()
+
+def _working(load: Callable[[], Encoder]) -> Encoder:
+    encode = load()
+    encode("")
+    return encode
 
 
 def _on_event_loop() -> bool:
@@ -172,15 +157,7 @@ def _on_event_loop() -> bool:
     return True
 
 
-def _whole_or_sampled(encode: Encoder, text: str) -> int:
-    if len(text) <= EXACT_CHARS or encode is estimate:
-        return _encodable(encode, text)
-    starts = (index * (len(text) - _SAMPLE_CHARS) // (_SAMPLES - 1) for index in range(_SAMPLES))
-    sampled = sum(_encodable(encode, text[start : start + _SAMPLE_CHARS]) for start in starts)
-    return -(-sampled * len(text) // (_SAMPLES * _SAMPLE_CHARS))
-
-
-def _encodable(encode: Encoder, text: str) -> int:
+def _encoded(encode: Encoder, text: str) -> int:
     try:
         return encode(text)
     except UnicodeEncodeError:  # a lone surrogate counts as U+FFFD, as in tiktoken

@@ -270,7 +270,7 @@ def test_parallel_tool_calls_are_never_split() -> None:
 @pytest.mark.parametrize(
     "messages",
     [
-        [*talk(3)[:-1], human("h9", 5000)],
+        [*talk(3)[:-1], human("huge", 5000)],
         [SystemMessage(words(900), id="s"), *talk(5)],
         [*(SystemMessage(f"rule {number} {words(7)}", id=f"s{number}") for number in range(100)), *talk(3)],
     ],
@@ -283,7 +283,7 @@ def test_C1_what_is_larger_than_the_budget_is_shortened_and_says_so(
     assert newest_user(result.messages) == newest_user(messages)
     assert count_words(result.messages) <= 200
     assert any(record.levelno == logging.WARNING for record in caplog.records)
-    if messages[-1].id == "h9":
+    if messages[-1].id == "huge":
         assert "left out" in result.messages[-1].text
         assert len(messages[-1].text.split()) == 5000
 

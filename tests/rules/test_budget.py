@@ -1,11 +1,10 @@
 """What fits and where to cut, on messages whose counts are given."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from memory.context.budget import Budget, Keep, choose_cut, drop_oldest, level, pinned, units
+from memory.context.budget import Budget, Keep, choose_cut, fit, pinned, units
+from memory.context.tokens import TokenCounter
 
 
 def conversation(script: str) -> list[BaseMessage]:
@@ -79,20 +78,8 @@ def test_a_cut_leaves_a_run_of_the_newest_units_and_the_pinned_ones(script: str,
 
 def test_oldest_units_are_dropped_whole_until_the_rest_fits() -> None:
     script = "h2xyah1x"
-    kept = drop_oldest(conversation(script), [10] * len(script), 45)
-    assert "".join(script[index] for index in kept) == "ah1x"
-
-
-@given(st.lists(st.integers(1, 500), min_size=1, max_size=30), st.integers(0, 3000))
-def test_the_longest_are_shortened_to_one_level_and_only_as_far_as_needed(counts: list[int], room: int) -> None:
-    floors = [min(count, 10) for count in counts]
-    limit = level(counts, floors, room)
-
-    def total(at: int) -> int:
-        return sum(min(count, max(floor, at)) for count, floor in zip(counts, floors, strict=True))
-
-    assert total(limit) <= room or limit == 0
-    assert limit == max(counts) or total(limit + 1) > room
+    kept = fit(conversation(script), 45, TokenCounter(lambda messages: 10 * len(list(messages))), drop=True)
+    assert [message.type for message in kept] == ["ai", "human", "ai", "tool"]
 
 
 @pytest.mark.parametrize(

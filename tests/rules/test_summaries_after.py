@@ -10,6 +10,7 @@ from langchain_core.messages import BaseMessage
 from memory.context.left_out import LeftOut
 from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode
+from memory.forms import plain
 from tests.summarizing import human, saying, talk
 from tests.threads import own_ids, word_counter
 
@@ -168,7 +169,7 @@ def test_a_node_that_never_waits_needs_somebody_who_writes() -> None:
 def test_what_a_state_says_of_messages_left_out_is_exact_and_does_not_grow(number: int, data: st.DataObject) -> None:
     live = [human(f"m{at}", 2) for at in range(number)]
     left = {f"m{at}" for at in range(data.draw(st.integers(0, number)))} - {f"m{data.draw(st.integers(0, 99))}"}
-    value = LeftOut.from_state(LeftOut.of(live, left).to_state())
+    value = LeftOut.from_state(plain(LeftOut.of(live, left)))
     assert value.among(live) == left
     assert value.messages == len(left)
     assert len(value.ids) <= 32

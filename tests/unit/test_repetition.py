@@ -18,7 +18,7 @@ SENTENCE = "The user moved to Bergen in March 2027."
         (f"{SENTENCE} It rains. {SENTENCE} It rains.", f"{SENTENCE} It rains. It rains."),
         (f"{SENTENCE}\n{SENTENCE}\nTom stays.", f"{SENTENCE}\nTom stays."),
         ("She likes figs" + ", and figs" * 40, "She likes figs, and figs"),
-        ("They spoke of the boat" + " and the boat" * 50 + " and the", "They spoke of the boat and"),
+        ("They spoke of the boat" + " and the boat" * 50 + " and the", "They spoke of the boat and the"),
         ("no no no, she said", "no no no, she said"),
         ("Ada, Ben and Cy: 5017, 5017", "Ada, Ben and Cy: 5017, 5017"),
     ],

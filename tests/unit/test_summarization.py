@@ -1,8 +1,6 @@
 """Summarizing a conversation: what is cut, what is asked, what the hook is given."""
 
 import threading
-from collections.abc import Callable
-from inspect import Parameter, signature
 from typing import Any
 
 import pytest
@@ -13,9 +11,8 @@ from langchain_core.messages import (
 )
 from langgraph.errors import GraphInterrupt
 
-from memory.context.summarization import SummarizationNode, asummarize_messages, summarize_messages
-from memory.prompts import INITIAL_SUMMARY, UPDATE_SUMMARY
-from tests.summarizing import counting, human, make_node, saying, sent, summarize, talk
+from memory.context.summarization import asummarize_messages, summarize_messages
+from tests.summarizing import counting, make_node, saying, sent, summarize, talk
 from tests.threads import word_counter
 
 
@@ -138,34 +135,6 @@ async def test_C5_a_synchronous_hook_does_not_run_on_the_event_loop() -> None:
     assert where[0] != threading.get_ident()
 
 
-@pytest.mark.parametrize(
-    ("entrance", "own"),
-    [
-        (summarize_messages, {"messages", "running_summary"}),
-        (asummarize_messages, {"messages", "running_summary"}),
-        (SummarizationNode, {"input_messages_key", "output_messages_key", "name", "summarize"}),
-    ],
-)
-def test_the_options_stand_in_each_signature_with_their_defaults(entrance: Callable[..., Any], own: set[str]) -> None:
-    options = {name: each for name, each in signature(entrance).parameters.items() if name not in own}
-    assert {name: each.default for name, each in options.items()} == {
-        "model": Parameter.empty,
-        "max_tokens": Parameter.empty,
-        "max_tokens_before_summary": None,
-        "max_summary_tokens": 256,
-        "token_counter": None,
-        "initial_summary_prompt": INITIAL_SUMMARY,
-        "existing_summary_prompt": UPDATE_SUMMARY,
-        "final_prompt": None,
-        "keep_tokens": None,
-        "keep_messages": None,
-        "portion_tokens": None,
-        "memory_flush_hook": None,
-        "prepared_summary": None,
-    }
-    assert {each.kind for each in options.values()} == {Parameter.KEYWORD_ONLY}
-
-
 def test_a_message_without_an_id_is_given_one_that_stays() -> None:
     talk_on = [*talk(2), HumanMessage("no id")]
     first, again = summarize(talk_on).messages[-1], summarize([*talk_on, HumanMessage("no id")]).messages[-2:]
@@ -177,19 +146,3 @@ def test_a_summary_in_content_blocks_becomes_its_text() -> None:
     result = summarize(talk(5), saying(AIMessage([{"type": "text", "text": "Ada lives in Bergen."}])))
     assert result.running_summary is not None
     assert result.running_summary.summary == "Ada lives in Bergen."
-
-
-def test_a_summary_that_waits_for_the_hook_is_not_used_once_its_messages_were_edited() -> None:
-    def hook(gone: list[BaseMessage]) -> None:
-        raise ConnectionError("down")
-
-    model = saying()
-    node = SummarizationNode(
-        model=model, max_tokens=200, max_summary_tokens=40, token_counter=word_counter(), memory_flush_hook=hook
-    )
-    state: dict[str, Any] = {"messages": talk(8), "context": {}}
-    state["context"] = node.invoke(state)["context"]
-    asked = len(model.prompts)
-    state["messages"] = [human("h1", 30), *talk(9)[1:]]
-    node.invoke(state)
-    assert len(model.prompts) > asked
