@@ -3,11 +3,10 @@
 import math
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 from memory import prompts
 from memory.config import CATEGORIES
@@ -52,32 +51,6 @@ class MemoryData:
         )
 
 
-class _FactLine(NamedTuple):
-    """A fact as the block shows it: category and confidence within their bounds, the content escaped."""
-
-    category: str
-    confidence: float
-    content: str
-
-    @classmethod
-    def of(cls, fact: Fact | Mapping[str, object]) -> Self:
-        if isinstance(fact, Fact):
-            return cls(fact.category, fact.confidence, escape(fact.content))
-        category, confidence, content = (fact.get(name) for name in ("category", "confidence", "content"))
-        strength = 0.0
-        # Infinities and NaN say nothing; a comparison takes whole numbers that are too long for a float.
-        if isinstance(confidence, int | float) and not isinstance(confidence, bool) and abs(confidence) < math.inf:
-            strength = float(min(1, max(0, confidence)))
-        return cls(
-            category if isinstance(category, str) and category in CATEGORIES else "context",
-            strength,
-            escape(content) if isinstance(content, str) else "",
-        )
-
-    def __str__(self) -> str:
-        return f"- [{self.category} | {self.confidence:.2f}] {self.content}"
-
-
 def memory_data(facts: Iterable[Fact], texts: Mapping[str, str]) -> MemoryData:
     """Return facts, and section texts by name (`user.work`), as `format_memory_for_injection` takes them."""
     sides: dict[str, dict[str, str]] = {"user": {}, "history": {}}
@@ -108,25 +81,25 @@ def format_memory_for_injection(
         raise ValueError(f"max_tokens must be a whole number of at least 0, not {max_tokens!r}")
     data = memory if isinstance(memory, MemoryData) else MemoryData.of(memory)
     sections = _sections(data)
-    active = (
+    active = [
         each
         for each in data.facts
         if (each.status if isinstance(each, Fact) else each.get("status", "active")) == "active"
-    )
-    facts = sorted(map(_FactLine.of, active), key=lambda fact: -fact.confidence)
-    lines = [str(fact) for fact in facts if fact.content]
-
-    def fits(text: str) -> bool:
-        return token_counter(text) <= max_tokens
-
+    ]
+    facts = sorted(map(_bounded, active), key=lambda fact: -fact[1])
+    lines = [_line(*fact) for fact in facts if fact[2]]
+    kept = [lines[place] for place in _fitting(sections, lines, max_tokens, token_counter)]
     # Without a section, the first fact is cut where no fact fits whole: a part of it is more than nothing.
-    text = _join(sections, _fitting(sections, lines, fits) or (() if sections else lines[:1]))
-    if fits(text):
+    text = _join(sections, kept or (() if sections else lines[:1]))
+    if token_counter(text) <= max_tokens:
         return text
-    if not fits(CUT_MARK):
+    if token_counter(CUT_MARK) > max_tokens:
         return ""
-    kept = _largest(len(text), lambda n: fits(text[:n].rstrip() + CUT_MARK))
-    return text[:kept].rstrip() + CUT_MARK
+
+    def is_too_long(chars: int) -> bool:
+        return token_counter(text[:chars].rstrip() + CUT_MARK) > max_tokens
+
+    return text[: bisect_left(range(1, len(text) + 1), True, key=is_too_long)].rstrip() + CUT_MARK
 
 
 def render_memory_block(
@@ -154,24 +127,31 @@ def fitting_facts(
 
     A fact that is too long by itself is left out; of the others none is passed over for one that comes later.
     """
-    lines = [fact_line(fact) for fact in memory.facts]
-    sections = _sections(memory)
-
-    def fits(text: str) -> bool:
-        return token_counter(prompts.MEMORY_BLOCK.format(memory=text)) <= max_tokens
-
-    kept = Counter(_fitting(sections, lines, fits))
-    chosen = []
-    for fact, line in zip(memory.facts, lines, strict=True):
-        if kept[line]:
-            kept[line] -= 1
-            chosen.append(fact)
-    return chosen
+    room = max_tokens - token_counter(prompts.MEMORY_BLOCK.format(memory=""))
+    fitting = _fitting(_sections(memory), [*map(fact_line, memory.facts)], room, token_counter)
+    return [memory.facts[place] for place in fitting]
 
 
 def fact_line(fact: Fact | Mapping[str, object]) -> str:
     """Return the one line of a fact, `- [{category} | {confidence:.2f}] {content}`."""
-    return str(_FactLine.of(fact))
+    return _line(*_bounded(fact))
+
+
+def _line(category: str, confidence: float, content: str) -> str:
+    return f"- [{category} | {confidence:.2f}] {content}"
+
+
+def _bounded(fact: Fact | Mapping[str, object]) -> tuple[str, float, str]:
+    """Return a fact as the block shows it: category and confidence within their bounds, the content escaped."""
+    if isinstance(fact, Fact):
+        return fact.category, fact.confidence, escape(fact.content)
+    category, confidence, content = (fact.get(name) for name in ("category", "confidence", "content"))
+    strength = 0.0
+    # Infinities and NaN say nothing; a comparison takes whole numbers that are too long for a float.
+    if isinstance(confidence, int | float) and not isinstance(confidence, bool) and abs(confidence) < math.inf:
+        strength = float(min(1, max(0, confidence)))
+    known = category if isinstance(category, str) and category in CATEGORIES else "context"
+    return known, strength, escape(content) if isinstance(content, str) else ""
 
 
 @lru_cache(maxsize=20_000)
@@ -207,25 +187,17 @@ def _join(sections: str, lines: Sequence[str]) -> str:
     return "\n\n".join(filter(None, [sections, facts]))
 
 
-def _fitting(sections: str, lines: Sequence[str], fits: Callable[[str], bool]) -> tuple[str, ...]:
-    """Return the strongest lines that fit together, without those that would not fit alone."""
-    candidates = list(lines)
-
-    def joined(n: int) -> bool:
-        return fits(_join(sections, candidates[:n]))
-
-    while True:
-        kept = _largest(len(candidates), joined)
-        if kept == len(candidates) or fits(_join(sections, candidates[kept : kept + 1])):
-            return tuple(candidates[:kept])
-        oversized = len(candidates[kept])
-        candidates[kept:] = [line for line in candidates[kept + 1 :] if len(line) < oversized]
-
-
-def _largest(limit: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest number up to `limit` that fits, where what is larger than a misfit does not fit either."""
-    beyond = 1  # small numbers first, as each try counts the tokens of so much text
-    while beyond <= limit and fits(beyond):
-        beyond *= 2
-    known = beyond // 2
-    return known + bisect_left(range(known + 1, min(beyond, limit + 1)), True, key=lambda number: not fits(number))
+def _fitting(sections: str, lines: Sequence[str], max_tokens: int, token_counter: TextCounter) -> list[int]:
+    """Return the places of the first lines that fit together with the sections, without those that do not alone."""
+    room = left = max_tokens - token_counter(_join(sections, [""])) + 1  # no new line behind the last
+    kept: list[int] = []
+    for place, line in enumerate(lines):
+        tokens = token_counter(line + "\n")
+        if tokens <= left:
+            kept.append(place)
+            left -= tokens
+        elif tokens <= room:
+            break
+    while kept and token_counter(_join(sections, [lines[place] for place in kept])) > max_tokens:
+        kept.pop()  # tokens of joined texts do not add up exactly
+    return kept

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Annotated, Final, Self
+
+from pydantic import Field
 
 from memory import prompts
 from memory.facts.fact import Fact
 from memory.facts.snapshot import MemorySnapshot
+from memory.forms import plain, read_as
 from memory.injection.block import TextCounter, fact_line, memory_data, render_memory_block
 from memory.injection.past_turns import past_section
 
@@ -31,57 +34,31 @@ class Injected:
     """What a thread's prompt shows, as ids and revisions; the texts are rendered from the store.
 
     Attributes:
-        block: Facts (`fact_…`) and profile sections (`user.work`) of the block, each with its revision.
+        block: Facts (`fact_…`) and profile sections (`user.work`) of the block, each with its revision; a state keeps
+            it under the key `basis`.
         deltas: What was appended since, oldest first.
         since: When the block was chosen, seconds since 1970; `NOT_USED` where the user had memory switched off.
         at: When the prompt was last built, seconds since 1970.
-        edit: The number of the user's newest edit by hand when the past turns in it were chosen.
+        lines_edit: The number of the user's newest edit by hand when the past turns in it were chosen.
     """
 
-    block: tuple[Entry, ...] = ()
+    block: Annotated[tuple[Entry, ...], Field(alias="basis")] = ()
     deltas: tuple[Delta, ...] = ()
     since: float = 0.0
     at: float = 0.0
-    edit: str = ""
+    lines_edit: str = ""
 
     @classmethod
     def from_state(cls, value: object) -> Self | None:
-        """Return what a thread's state says; `None` if it says nothing that can be read.
-
-        A state keeps the block under the key `basis`.
-        """
-        if not isinstance(value, Mapping) or "basis" not in value:
-            return None
+        """Return what a thread's state says; `None` if it says nothing that can be read."""
         try:
-            return cls(
-                block=_entries(value["basis"]),
-                deltas=tuple(
-                    Delta(str(each["message_id"]), _entries(each["facts"]), _lines(each.get("lines", ())))
-                    for each in value.get("deltas", ())
-                ),
-                since=float(value.get("since", 0.0)),
-                at=float(value.get("at", 0.0)),
-                edit=str(value.get("lines_edit", "")),
-            )
-        except (KeyError, TypeError, ValueError):
+            return read_as(cls, value) if isinstance(value, Mapping) and "basis" in value else None
+        except ValueError:
             return None
 
     def to_state(self) -> dict[str, object]:
         """Return its JSON form: ids, revisions and times, never texts."""
-        return {
-            "basis": [list(entry) for entry in self.block],
-            "deltas": [
-                {
-                    "message_id": delta.message_id,
-                    "facts": [list(entry) for entry in delta.facts],
-                    **({"lines": [list(line) for line in delta.lines]} if delta.lines else {}),
-                }
-                for delta in self.deltas
-            ],
-            "since": self.since,
-            "at": self.at,
-            **({"lines_edit": self.edit} if self.lines() else {}),
-        }
+        return plain(self)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return all that is shown, in the block and in deltas."""
@@ -99,7 +76,7 @@ class Injected:
         """Say whether the prompt shows a fact that was corrected, edited or deleted, or what is gone."""
         current = {(fact.id, fact.revision) for fact in snapshot.facts}
         # What a person deletes is not told again, and the journal keeps its words until an erase.
-        if self.lines() and self.edit != snapshot.edit:
+        if self.lines() and self.lines_edit != snapshot.edit:
             return True
         if any(line not in snapshot.lines for _, line in self.lines()):
             return True
@@ -109,14 +86,6 @@ class Injected:
             else (name, revision) not in current
             for name, revision in self.entries()
         )
-
-
-def _entries(value: Iterable[Any]) -> tuple[Entry, ...]:
-    return tuple((str(name), int(revision)) for name, revision in value)
-
-
-def _lines(value: Iterable[Any]) -> tuple[Line, ...]:
-    return tuple((str(entry), str(line)) for entry, line in value)
 
 
 def _is_section(name: str) -> bool:

@@ -1,62 +1,20 @@
 """Which past turns a prompt shows beside facts, as dated lines with who said them."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from memory.control import read_control
 from memory.effects import StoreEffects, read_many, side_by_side
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
-from memory.injection.block import TextCounter, turn_line
+from memory.injection.block import turn_line
 from memory.journal.entry import line_id
 from memory.journal.journal import entries_in
 from memory.namespaces import Owner
 from memory.recall import Document
-from memory.recall.search import relevant
 from memory.recall.user_index import Recalled
 
-# What fits a message much less than the best does is not worth a change of the prompt.
-LEAST_SHARE: Final = 0.1
-# What the user asked for once and for all, in messages that no fact was made of, takes so much of the budget at most.
-_STANDING_SHARE: Final = 4
 _TITLE: Final = "Past conversations:"
-
-
-def choose_lines(
-    recalled: Recalled,
-    *,
-    budget: int,
-    token_counter: TextCounter,
-    left_out: Collection[str] = frozenset(),
-    shown: Collection[str] = frozenset(),
-) -> list[str]:
-    """Return the ids of the past turns to be shown with a message, what was asked for once and for all first.
-
-    Args:
-        recalled: What was found for it.
-        budget: Tokens of all lines together, with those that are shown already: what they say needs no other line.
-        token_counter: Counts tokens of a text.
-        left_out: What the window or a fact tells.
-        shown: What the prompt shows already.
-    """
-    chosen: dict[str, None] = {}
-
-    def take(documents: Iterable[Document], most: int) -> int:
-        for document in documents:
-            if document.id in chosen or document.id in left_out or document.id not in recalled.entries:
-                continue
-            text = line_of(document)
-            tokens = token_counter(text + "\n")
-            if text and tokens <= most:
-                most -= tokens
-                chosen[document.id] = None
-        return most
-
-    left = budget - token_counter(_TITLE + "\n")
-    standing = max(0, left // _STANDING_SHARE)
-    left -= standing - take(recalled.standing, standing)
-    take((hit.document for hit in relevant(recalled.hits, LEAST_SHARE) if hit.document.kind == "turn"), left)
-    return [line for line in chosen if line not in shown]
 
 
 def texts_of(recalled: Recalled, lines: Iterable[str]) -> dict[str, str]:

@@ -1,8 +1,7 @@
 """Which memory a thread's prompt shows: a frozen block in the system prompt, and deltas appended to it. Pure."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Final
 
 from memory.config import Category
@@ -12,10 +11,11 @@ from memory.facts.snapshot import MemorySnapshot
 from memory.facts.words import without_repeats
 from memory.injection.block import TextCounter, fact_line, fitting_facts, memory_data
 from memory.injection.injected import NOT_USED, Delta, Entry, Injected, Line, render_delta, render_deltas
-from memory.injection.past_turns import choose_lines, line_of, lines_by_entry, texts_of
+from memory.injection.past_turns import line_of, lines_by_entry, texts_of
 from memory.journal.entry import line_id
 from memory.recall import is_about_answers
 from memory.recall.index import Hit, fact_sources
+from memory.recall.search import relevant
 from memory.recall.user_index import NOTHING, Recalled
 
 # What the user asked of the assistant holds for every turn, so it comes before facts that only some turns need.
@@ -33,6 +33,10 @@ RECALLED_LEAST: Final = 0.1
 LEAST_COVERAGE: Final = 0.27
 # Facts are short: without past turns beside them, much less of a question about them stands in any one text.
 LEAST_COVERAGE_OF_FACTS: Final = 0.15
+# What fits a message much less than the best does is not worth a change of the prompt.
+LEAST_SHARE: Final = 0.1
+# What the user asked for once and for all, in messages that no fact was made of, takes so much of the room at most.
+STANDING_SHARE: Final = 4
 FRESH_SECONDS: Final = 7 * 86_400.0
 
 
@@ -72,9 +76,9 @@ class TurnConditions:
         """Say whether the model reads in the thread itself what a fact was taken from."""
         return fact.thread_id == self.thread_id and any(each in self.window for each in fact.message_ids)
 
-    def sizes(self, injected: Injected, snapshot: MemorySnapshot) -> dict[str, int]:
-        """Return the tokens of the deltas, by the messages that they stand before."""
-        return {name: self.count(text) for name, text in render_deltas(injected, snapshot).items()}
+    def size(self, injected: Injected, snapshot: MemorySnapshot) -> int:
+        """Return the tokens of all deltas."""
+        return sum(map(self.count, render_deltas(injected, told(injected, snapshot, self.recalled)).values()))
 
     def at_most(self, share: int) -> int:
         """Return a share of the budget, or what one delta may take if that is less."""
@@ -89,57 +93,34 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
     """
     snapshot = snapshot.at(turn.now)
     if not snapshot.is_used:
-        return Injected(since=NOT_USED, at=turn.now, edit=snapshot.edit)
+        return Injected(since=NOT_USED, at=turn.now, lines_edit=snapshot.edit)
     if previous is not None and not needs_rebase(previous, snapshot, turn):
-        for kept, most in _kept(previous, snapshot, turn):
+        room, half = max(turn.room, turn.budget // DELTAS_SHARE), turn.budget // DELTAS_SHARE
+        # What was recalled for earlier messages stays while there is room: the provider has it in its cache. News stays
+        # until a new block has it. With a summary the messages before which the rest stands go anyway.
+        for kept in (
+            (_only_news(previous, snapshot),) if turn.will_summarize else (previous, _only_news(previous, snapshot))
+        ):
+            spare = room - turn.size(kept, snapshot)
+            most = min(turn.budget, max(half, spare)) if kept is previous else min(half, spare)
             after = _with_delta(kept, snapshot, turn, most)
-            shown = told(after, snapshot, turn.recalled)
-            if sum(turn.sizes(after, shown).values()) <= _room(turn):
+            if turn.size(after, snapshot) <= room:
                 return after
     # With half of the budget first: that says which past turns a fact tells already.
-    new = Injected(since=turn.now, at=turn.now, edit=snapshot.edit)
-    half = choose_block(snapshot, replace(turn, budget=turn.budget // 2))
-    lines = _lines_beside(half, snapshot, turn)
+    new = Injected(since=turn.now, at=turn.now, lines_edit=snapshot.edit)
+    lines = _lines_beside(choose_block(snapshot, replace(turn, budget=turn.budget // 2)), snapshot, turn)
     new = replace(new, deltas=(Delta(turn.message_id, (), lines),) if lines else ())
-    left = turn.budget - sum(turn.sizes(new, told(new, snapshot, turn.recalled)).values())
+    left = turn.budget - turn.size(new, snapshot)
     return replace(new, block=choose_block(snapshot, replace(turn, budget=left)))
 
 
-def _room(turn: TurnConditions) -> int:
-    """Return how many tokens all deltas together may take."""
-    return max(turn.room, turn.budget // DELTAS_SHARE)
-
-
-def _kept(previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions) -> Iterator[tuple[Injected, int]]:
-    """Yield what may stay of the deltas, most first, and how many tokens the newest message's delta then has at most.
-
-    What was recalled for earlier messages stays while there is room: the provider has it in its cache. Then the newest
-    of it goes first, as least of the prompt stands behind it and is read anew. News stays until a new block has it.
-    """
-    news = {fact.id for fact in snapshot.facts if _is_news(fact, previous)}
-    bare = [
-        Delta(each.message_id, tuple(entry for entry in each.facts if entry[0] in news)) for each in previous.deltas
-    ]
-
-    def kept(number: int) -> Injected:
-        return replace(previous, deltas=(*previous.deltas[:number], *(each for each in bare[number:] if each.facts)))
-
-    whole, least = turn.sizes(previous, snapshot), turn.sizes(kept(0), snapshot)
-
-    def spare(number: int) -> int:
-        used = [whole.get(each.message_id, 0) for each in previous.deltas[:number]]
-        used += [least.get(each.message_id, 0) for each in previous.deltas[number:]]
-        return _room(turn) - sum(used)
-
-    full, less = len(bare), turn.budget // DELTAS_SHARE
-    # With a summary the messages before which it stands go, and the prompt changes behind the block anyway.
-    if turn.will_summarize:
-        yield kept(0), min(turn.budget, spare(0))
-        return
-    yield previous, min(turn.budget, max(less, spare(full)))
-    if fewer := next((number for number in range(full - 1, 0, -1) if spare(number) >= less), 0):
-        yield kept(fewer), less
-    yield kept(0), min(less, spare(0))
+def _only_news(injected: Injected, snapshot: MemorySnapshot) -> Injected:
+    """Return what is shown without what was recalled for single messages."""
+    news = {fact.id for fact in snapshot.facts if _is_news(fact, injected)}
+    bare = (
+        Delta(each.message_id, tuple(entry for entry in each.facts if entry[0] in news)) for each in injected.deltas
+    )
+    return replace(injected, deltas=tuple(each for each in bare if each.facts))
 
 
 def _is_news(fact: Fact, injected: Injected) -> bool:
@@ -151,14 +132,29 @@ def _is_news(fact: Fact, injected: Injected) -> bool:
 def _with_delta(previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions, most: int) -> Injected:
     """Return the choice with what is new, or matters to the newest message, and is not shown yet.
 
-    With what matters, its delta has so many tokens at most.
+    News is what was written since the block was chosen; a fact that was older then found no place there. What matters
+    is what a new block would show for the message, for so many tokens with the news. Nothing matters to a message that
+    is about nothing the user ever spoke of, or only greets or thanks.
     """
-    news = choose_news(previous, snapshot, turn)
-    wanted = choose_recalled(previous, news, snapshot, turn, most)
-    facts = tuple((fact.id, fact.revision) for fact in snapshot.facts if fact.id in {*news, *wanted})
-    lines = lines_by_entry((each for each in wanted if each in turn.recalled.entries), turn.recalled.entries)
-    added = (Delta(turn.message_id, facts, lines),) if facts or lines else ()
-    return replace(previous, deltas=(*previous.deltas, *added), at=turn.now, edit=snapshot.edit)
+    facts, recalled = {fact.id: fact for fact in snapshot.facts}, turn.recalled
+    if recalled.coverage < (LEAST_COVERAGE if recalled.entries else LEAST_COVERAGE_OF_FACTS):
+        recalled = NOTHING
+    shown = {*previous.fact_ids(), *(line for _, line in previous.lines())}
+    chosen = _choose(
+        recalled,
+        _worth_telling(recalled),
+        turn,
+        facts=facts,
+        news=[fact.id for fact in snapshot.facts if fact.id not in shown and _is_news(fact, previous)],
+        shown=shown,
+        told_by={source for name in shown if name in facts for source in fact_sources(facts[name])},
+        left=turn.budget,
+        room=turn.at_most(most),
+    )
+    told_facts = tuple((fact.id, fact.revision) for fact in snapshot.facts if fact.id in chosen)
+    lines = lines_by_entry((each for each in chosen if each in recalled.entries), recalled.entries)
+    added = (Delta(turn.message_id, told_facts, lines),) if told_facts or lines else ()
+    return replace(previous, deltas=(*previous.deltas, *added), at=turn.now, lines_edit=snapshot.edit)
 
 
 def told(injected: Injected, snapshot: MemorySnapshot, recalled: Recalled) -> MemorySnapshot:
@@ -171,12 +167,9 @@ def _lines_beside(entries: Iterable[Entry], snapshot: MemorySnapshot, turn: Turn
     """Return the past turns that a new block's first delta shows: none that its facts tell already."""
     names = {name for name, _ in entries}
     of_facts = {source for fact in snapshot.facts if fact.id in names for source in fact_sources(fact)}
-    in_window = {line_id(turn.thread_id, message_id) for message_id in turn.window}
-    lines = choose_lines(
-        turn.recalled,
-        budget=turn.budget // 2 - turn.count(render_delta([])),
-        token_counter=turn.count,
-        left_out=of_facts | in_window,
+    half, hits = turn.budget // 2, relevant(turn.recalled.hits, LEAST_SHARE)
+    lines = _choose(
+        turn.recalled, hits, turn, facts={}, news=(), shown=frozenset(), told_by=of_facts, left=half, room=half
     )
     return lines_by_entry(lines, turn.recalled.entries)
 
@@ -228,81 +221,58 @@ def _holds_always(fact: Fact, now: float) -> bool:
     return fact.category == "correction" and written is not None and now - written.timestamp() < FRESH_SECONDS
 
 
-def choose_news(previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions) -> list[str]:
-    """Return the ids of facts written since the block was chosen that the prompt does not show yet, strongest first.
-
-    A fact that was older when the block was chosen found no place there, and is no news.
-    """
-    shown = set(previous.fact_ids())
-    new: list[Fact] = []
-    for fact in snapshot.facts:
-        if fact.id in shown or turn.shows(fact) or not _is_news(fact, previous):
-            continue
-        if turn.count(render_delta([*new, fact])) <= turn.at_most(turn.budget // DELTA_SHARE):
-            new.append(fact)
-    return [fact.id for fact in new]
-
-
-def choose_recalled(
-    previous: Injected,
-    news: Collection[str],
-    snapshot: MemorySnapshot,
+def _choose(
+    recalled: Recalled,
+    hits: Sequence[Hit],
     turn: TurnConditions,
-    most: int,
+    *,
+    facts: Mapping[str, Fact],
+    news: Sequence[str],
+    shown: Collection[str],
+    told_by: set[str],
+    left: int,
+    room: int,
 ) -> list[str]:
-    """Return the ids of facts and past turns that matter to a message and that the prompt does not show yet.
-
-    They are what a new block would show for the message, without what is shown already. Wishes of earlier conversations
-    come first. Then what fits the message, best first: a fact needs no turn beside it that it was taken from, nor the
-    other way round. Half of the budget is for facts and half for past turns, and then either takes what the other left.
-    What is shown already takes its part of that, but none of what one delta may take.
-    Nothing is chosen for a message that is about nothing the user ever spoke of, or only greets or thanks.
+    """Return the ids of what a delta tells: news, strongest first; standing wishes; then hits, best first.
 
     Args:
-        previous: What the prompt shows.
-        news: Facts that the same delta tells, by their ids.
-        snapshot: The memory.
+        recalled: What was found.
+        hits: What of it is worth telling, best first.
         turn: The turn.
-        most: Tokens of the delta at most, with its news and its fence.
+        facts: Those that may be told, by their ids; of other hits only past turns.
+        news: Facts that are told in any case, up to a bound.
+        shown: What the prompt shows already, by its ids.
+        told_by: Lines that a fact tells.
+        left: Tokens of all that fits the message, also of what is shown already; half for facts and half for past
+            turns first, then either takes what the other left.
+        room: Tokens of the delta, fence included.
     """
-    recalled, facts = turn.recalled, {fact.id: fact for fact in snapshot.facts}
-    if recalled.coverage < (LEAST_COVERAGE if recalled.entries else LEAST_COVERAGE_OF_FACTS):
-        return []
-    shown = {*previous.fact_ids(), *news, *(line for _, line in previous.lines())}
-    told_by = {source for name in shown if name in facts for source in fact_sources(facts[name])}
-    told_by |= {line_id(turn.thread_id, message_id) for message_id in turn.window}
+    chosen, counted = list[str](), set[str]()
+    documents = {each.id: each for each in (*recalled.standing, *(hit.document for hit in hits))}
     # A line says what each fact of it does; a fact says nothing of the other facts that its message told.
-    lines = {line for _, line in previous.lines()}
-    frame = turn.count(render_delta([fact for name, fact in facts.items() if name in news], [""]))
-    room = turn.at_most(most) - frame
-    chosen = choose_lines(
-        replace(recalled, hits=()), budget=room, token_counter=turn.count, left_out=told_by, shown=shown
-    )
-    wishes = sum(turn.count(line_of(each) + "\n") for each in recalled.standing if each.id in chosen)
-    left, room = turn.budget - wishes, room - wishes
-    counted = set(chosen)
-    lines |= counted
-    half = dict.fromkeys(("fact", "turn"), left // 2)
-    for is_rest, hit in product((False, True), _worth_telling(recalled)):
-        name, fact = hit.document.id, facts.get(hit.document.id)
-        if name in counted:
-            continue
-        is_shown = name in shown
+    lines = {name for name in shown if name not in facts}
+    told_by = told_by | {line_id(turn.thread_id, message_id) for message_id in turn.window}
+    frame = turn.count(render_delta([], [""]))
+    left, room, half = left - frame, room - frame, left // 2
+    most = {"standing": max(0, room // STANDING_SHARE), "fact": half, "turn": half, "rest": left}
+    most["news"] = turn.at_most(turn.budget // DELTA_SHARE) - frame
+    candidates = [*(("news", name) for name in news), *(("standing", each.id) for each in recalled.standing)]
+    candidates += [(hit.document.kind, hit.document.id) for hit in hits]
+    for part, name in [*candidates, *(("rest", hit.document.id) for hit in hits)]:
+        fact, is_shown = facts.get(name), name in shown
         if fact is None:
-            if name not in recalled.entries or (not is_shown and name in told_by):
-                continue
-            text, sources = line_of(hit.document), {name}
+            text, sources, is_told = line_of(documents[name]), {name}, name in told_by or name not in recalled.entries
         else:
-            text, sources = fact_line(fact), set(fact_sources(fact))
-            if not is_shown and (turn.shows(fact) or (sources and sources <= lines)):
-                continue
+            text, sources = fact_line(fact), {*fact_sources(fact)}
+            is_told = turn.shows(fact) or (bool(sources) and sources <= lines)
         tokens = turn.count(text + "\n")
-        fitting = left if is_rest else min(left, half[hit.document.kind])
-        if not text or tokens > (fitting if is_shown else min(fitting, room)):
+        # News that finds no room makes a new block.
+        fits = tokens <= (most[part] if part == "news" else min(left, most[part], left if is_shown else room))
+        if not text or name in counted or not fits or (is_told and not is_shown):
             continue
         counted.add(name)
         left -= tokens
-        half[hit.document.kind] -= tokens
+        most[part] -= tokens
         told_by |= sources
         lines |= sources if fact is None else set()
         if not is_shown:

@@ -187,7 +187,7 @@ def test_facts_are_fitted_in_the_order_given() -> None:
     assert chosen == [facts[0], facts[2]]
 
 
-def test_F10_choosing_among_many_facts_counts_few_texts() -> None:
+def test_F10_of_many_facts_those_are_counted_that_fit() -> None:
     counted: list[str] = []
 
     def count(text: str) -> int:
@@ -196,4 +196,4 @@ def test_F10_choosing_among_many_facts_counts_few_texts() -> None:
 
     format_memory_for_injection({"facts": [fact(f"number {n}", n / 500) for n in range(500)]}, 2000, count)
 
-    assert len(counted) < 25
+    assert sum(map(len, counted)) < 4 * 2000
