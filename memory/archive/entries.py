@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from langgraph.store.base import BaseStore, Item
@@ -28,7 +29,7 @@ from memory.facts.fact import (
 )
 from memory.facts.profile import SECTIONS, read_profile, texts_of
 from memory.facts.store import FactStore
-from memory.forms import read_as
+from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry
 from memory.message import StoredMessage
 from memory.namespaces import Kind, Owner
@@ -47,6 +48,10 @@ _TAKEN: Final = (
     "content", "category", "confidence", "createdAt", "editedAt", "source", "pinned", "thread_id", "message_ids",
     "validFrom", "validTo", "topic",
 )  # fmt: skip
+
+
+# What one may say of a pending update: how often it failed, and why, is of no use elsewhere.
+_TOLD: Final = ("kind", "thread_id", "created", "model", "edited_away", "messages")
 
 
 def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
@@ -77,18 +82,8 @@ def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
         updated_at=now,
         status="quarantined" if verdict else held or "active",
         thread_id=sanitize(fact.thread_id, 200),
-        message_ids=_short_texts(list(fact.message_ids)),
+        message_ids=_ids(fact.message_ids),
     )
-
-
-def _short_text(value: object) -> str:
-    """Return an id or a name as a store takes it; empty for what is no text."""
-    return sanitize(value, 200) if isinstance(value, str) else ""
-
-
-def _short_texts(value: object) -> tuple[str, ...]:
-    """Return the ids of a list, at most 100."""
-    return tuple(_short_text(each) for each in value[:100] if isinstance(each, str)) if isinstance(value, list) else ()
 
 
 def read_entry(value: Json, *, epoch: str) -> JournalEntry:
@@ -98,7 +93,7 @@ def read_entry(value: Json, *, epoch: str) -> JournalEntry:
     if not (_is_day(entry.day) and _is_day(entry.written)):
         raise ValueError("day and written must be days of ISO 8601")
     messages = _messages(entry.messages)
-    return replace(entry, thread_id=_short_text(entry.thread_id), messages=messages, epoch=epoch)
+    return replace(entry, thread_id=sanitize(entry.thread_id, 200), messages=messages, epoch=epoch)
 
 
 def _is_day(text: str) -> bool:
@@ -117,26 +112,24 @@ def read_update(value: Json, *, owner: Owner, epoch: str, now: float) -> Entry:
     Raises:
         ValueError: If it is none.
     """
-    kind, thread_id = value.get("kind"), _short_text(value.get("thread_id"))
-    said = value.get("messages")
-    if kind not in ("turn", "cut") or not thread_id or not isinstance(said, list):
-        raise ValueError("an update must have kind, thread_id and messages")
-    messages = _messages(map(StoredMessage.from_json, said))
-    if not messages:
-        raise ValueError("an update must have messages")
-    created = moment(str(value.get("created")))
-    return Entry(
-        kind="turn" if kind == "turn" else "cut",
-        owner=owner,
-        thread_id=thread_id,
-        epoch=epoch,
-        created=min(now, created.timestamp()) if created else now,
-        due=now,
+    told = {name: value[name] for name in _TOLD if name in value}
+    entry = read_as(Entry, {"created": now, **told, "owner": owner, "epoch": epoch, "due": now})
+    if not (entry.messages and sanitize(entry.thread_id)):
+        raise ValueError("an update must have thread_id and messages")
+    return replace(
+        entry,
+        thread_id=sanitize(entry.thread_id, 200),
+        created=entry.created if 0 <= entry.created <= now else now,
         # These were said before any edit that this store knows of: all that were made here count as later.
-        messages=tuple(replace(message, edit=INITIAL_EDIT) for message in messages),
-        edited_away=_short_texts(value.get("edited_away")),
-        model=_short_text(value.get("model")),
+        messages=tuple(replace(message, edit=INITIAL_EDIT) for message in _messages(entry.messages)),
+        edited_away=_ids(entry.edited_away),
+        model=sanitize(entry.model, 200),
     )
+
+
+def _ids(ids: Iterable[str]) -> tuple[str, ...]:
+    """Return ids as a store takes them, at most 100."""
+    return tuple(sanitize(each, 200) for each in islice(ids, 100))
 
 
 def _messages(messages: Iterable[StoredMessage]) -> tuple[StoredMessage, ...]:
@@ -144,7 +137,7 @@ def _messages(messages: Iterable[StoredMessage]) -> tuple[StoredMessage, ...]:
     read = tuple(messages)
     if any(moment(message.time) is None for message in read):
         raise ValueError("times must be ISO 8601")
-    return tuple(replace(each, id=_short_text(each.id), text=sanitize(each.text)) for each in read)
+    return tuple(replace(each, id=sanitize(each.id, 200), text=sanitize(each.text)) for each in read)
 
 
 def read_texts(profile: object) -> dict[str, str]:
@@ -187,7 +180,7 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
             yield _line("journal", _plain({**entry.screened().to_json(), "messages": said}))
     async for item in _items(store, owner, "outbox", epoch):
         with suppress(ValueError):
-            yield _line("update", _update(read_as(Entry, item.value)))
+            yield _line("update", _told(read_as(Entry, item.value)))
 
 
 def fact_lines(owner: Owner, facts: Sequence[Fact], seconds: float) -> Iterator[str]:
@@ -198,17 +191,9 @@ def fact_lines(owner: Owner, facts: Sequence[Fact], seconds: float) -> Iterator[
         yield _line("fact", _plain(to_item(fact)))
 
 
-def _update(entry: Entry) -> Json:
-    return {
-        "kind": entry.kind,
-        "thread_id": entry.thread_id,
-        "created": timestamp(entry.created),
-        "state": entry.state,
-        "error": entry.error,
-        "model": entry.model,
-        "edited_away": list(entry.edited_away),
-        "messages": [_plain(message.to_json()) for message in entry.messages],
-    }
+def _told(entry: Entry) -> Json:
+    told = plain(entry)
+    return {**{name: told[name] for name in _TOLD}, "messages": [_plain(each.to_json()) for each in entry.messages]}
 
 
 async def _items(store: BaseStore, owner: Owner, kind: Kind, epoch: str) -> AsyncIterator[Item]:

@@ -3,12 +3,11 @@
 import json
 import logging
 from codecs import BOM_UTF8
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
-from memory.archive.entries import FORMAT, SCHEMA, Json, read_entry, read_fact, read_texts, read_update
+from memory.archive.entries import FORMAT, SCHEMA, read_entry, read_fact, read_texts, read_update
 from memory.config import MemoryConfig
 from memory.control import read_epoch
 from memory.door import transaction
@@ -18,14 +17,13 @@ from memory.facts.deletions import read_records, text_key
 from memory.facts.effects import FactEffects
 from memory.facts.fact import HELD, Fact, timestamp
 from memory.facts.profile import read_profile, write_profile
+from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.namespaces import Owner
 from memory.screening.door import screened
 from memory.updates.outbox import record
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 _NO_HEADER: Final = (
     f'body must begin with the line that an export begins with ({{"format": "{FORMAT}", "schema": {SCHEMA}}}): what an '
@@ -46,15 +44,7 @@ class Rejected:
     reason: Reason
 
 
-class _Line(NamedTuple):
-    """What a line holds: an entry of the part that it names."""
-
-    number: int
-    part: str
-    entry: object
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Imported:
     """What taking in an export did.
 
@@ -69,14 +59,28 @@ class Imported:
         updates: How many updates wait again.
     """
 
-    created: tuple[str, ...] = ()
+    created: list[str] = field(default_factory=list)
     known: int = 0
-    rejected: tuple[Rejected, ...] = ()
+    rejected: list[Rejected] = field(default_factory=list)
     more_rejected: int = 0
-    quarantined: tuple[str, ...] = ()
-    sections: tuple[str, ...] = ()
+    quarantined: list[str] = field(default_factory=list)
+    sections: list[str] = field(default_factory=list)
     journal: int = 0
     updates: int = 0
+
+    def reject(self, line: int, reason: Reason) -> None:
+        """Note a line that is not taken in."""
+        if len(self.rejected) < _TOLD:
+            self.rejected.append(Rejected(line, reason))
+        else:
+            self.more_rejected += 1
+
+
+class _New(NamedTuple):
+    """A fact that was taken in: the number of its line, and whether it waits for a person."""
+
+    line: int
+    is_held: bool
 
 
 class Importer:
@@ -94,23 +98,17 @@ class Importer:
     """
 
     def __init__(self, owner: Owner, config: MemoryConfig, seconds: float) -> None:
-        self.owner, self._seconds = owner, seconds
-        self._now = timestamp(seconds)
-        self._line = 0
-        self._has_header = False
-        self._epoch = ""
-        self._is_erased = False
-        self._waiting: list[_Line] = []
-        self._size = 0
+        self.owner, self._seconds, self._now = owner, seconds, timestamp(seconds)
         self.has_written = False
         self.waiting_threads: set[str] = set()
         self._facts = FactEffects(owner, config, lambda: seconds)
-        # The numbers of the lines of the new facts, as long as they are there, and their store keys; by their ids.
-        self._lines: dict[str, int] = {}
-        self._held: set[str] = set()
-        self._rejected: list[Rejected] = []
-        self._known = self._more_rejected = self._journal = self._updates = 0
-        self._sections: tuple[str, ...] = ()
+        self._line = self._size = 0
+        self._has_header = self._is_erased = False
+        self._epoch = ""
+        # What was taken and is not written yet: the number of the line, the name of its part, the entry.
+        self._waiting: list[tuple[int, str, object]] = []
+        self._new: dict[str, _New] = {}
+        self._done = Imported()
 
     def take(self, line: bytes) -> None:
         """Take the next line; `ValueError` if the first one is not the header of an export."""
@@ -118,18 +116,18 @@ class Importer:
         if not line.strip():
             return
         value = json_of(line if self._has_header else line.removeprefix(BOM_UTF8))
+        said = value if isinstance(value, dict) else {}
         if not self._has_header:
-            said = (value.get("format"), value.get("schema")) if isinstance(value, Mapping) else None
-            if said != (FORMAT, SCHEMA):
+            if (said.get("format"), said.get("schema")) != (FORMAT, SCHEMA):
                 raise ValueError(_NO_HEADER)
             self._has_header = True
             return
-        part, entry = next(iter(value.items())) if isinstance(value, Mapping) and len(value) == 1 else ("", None)
+        part, entry = next(iter(said.items())) if len(said) == 1 else ("", None)
         if part in ("fact", "profile", "journal", "update"):
-            self._waiting.append(_Line(self._line, part, entry))
+            self._waiting.append((self._line, part, entry))
             self._size += len(line)
         elif part != "history":
-            self._reject(self._line, "malformed")
+            self._done.reject(self._line, "malformed")
 
     @property
     def has_much(self) -> bool:
@@ -147,17 +145,9 @@ class Importer:
         yield from self.write()
         if self._is_erased:
             return Imported()
-        created = sorted(self._lines, key=self._lines.__getitem__)
-        done = Imported(
-            created=tuple(created),
-            known=self._known,
-            rejected=tuple(self._rejected),
-            more_rejected=self._more_rejected,
-            quarantined=tuple(each for each in created if each in self._held),
-            sections=self._sections,
-            journal=self._journal,
-            updates=self._updates,
-        )
+        done = self._done
+        done.created = sorted(self._new, key=self._new.__getitem__)
+        done.quarantined = [each for each in done.created if self._new[each].is_held]
         counts = (len(done.created), done.known, len(done.rejected) + done.more_rejected)
         logger.info("took in an export: created %d, known %d, refused %d", *counts)
         return done
@@ -172,62 +162,58 @@ class Importer:
         if self._is_erased:
             return
         self.has_written = True
-        yield from self._write_facts([line for line in waiting if line.part == "fact"])
-        for line in waiting:
-            if line.part == "profile" and (texts := self._read(line, read_texts)):
-                there = yield from read_profile(self.owner, epoch)
-                fit = {name: text for name, text in texts.items() if name not in there and text.strip()}
-                sections = [Section(name=name, text=text) for name, text in fit.items() if screened(text) is None]
-                yield from write_profile(self.owner, sections, epoch=epoch, now=self._now)
-                self._sections = tuple(each.name for each in sections)
-        entry_of = partial(read_entry, epoch=epoch)
-        entries = [entry for line in waiting if line.part == "journal" and (entry := self._read(line, entry_of))]
-        yield from append(self.owner, entries)
-        draft_of = partial(read_update, owner=self.owner, epoch=epoch, now=self._seconds)
-        drafts = [draft for line in waiting if line.part == "update" and (draft := self._read(line, draft_of))]
-        for draft in drafts:  # one that is there already stays as it is, with its progress
-            yield from record(draft)
-            self.waiting_threads.add(draft.thread_id)
-        self._journal += len(entries)
-        self._updates += len(drafts)
+        yield from self._write_facts({line: entry for line, part, entry in waiting if part == "fact"})
+        journal: list[JournalEntry] = []
+        for line, part, entry in waiting:
+            if part == "fact":
+                continue
+            try:
+                if not isinstance(entry, Mapping):
+                    raise ValueError("an entry must be an object")
+                if part == "profile":
+                    yield from self._write_profile(read_texts(entry))
+                elif part == "journal":
+                    journal.append(read_entry(entry, epoch=epoch))
+                else:  # one that is there already stays as it is, with its progress
+                    update = read_update(entry, owner=self.owner, epoch=epoch, now=self._seconds)
+                    yield from record(update)
+                    self.waiting_threads.add(update.thread_id)
+                    self._done.updates += 1
+            except (ValueError, OverflowError):
+                self._done.reject(line, "malformed")
+        yield from append(self.owner, journal)
+        self._done.journal += len(journal)
 
-    def _write_facts(self, lines: Sequence[_Line]) -> StoreEffects[None]:
-        if not lines:
+    def _write_profile(self, texts: Mapping[str, str]) -> StoreEffects[None]:
+        there = yield from read_profile(self.owner, self._epoch)
+        fit = {name: text for name, text in texts.items() if name not in there and text.strip()}
+        sections = [Section(name=name, text=text) for name, text in fit.items() if screened(text) is None]
+        yield from write_profile(self.owner, sections, epoch=self._epoch, now=self._now)
+        self._done.sections = [each.name for each in sections]
+
+    def _write_facts(self, entries: Mapping[int, object]) -> StoreEffects[None]:
+        if not entries:
             return
-        given = {line.number: read_fact(line.entry, epoch=self._epoch, now=self._now) for line in lines}
-        facts = {at: fact for at, fact in given.items() if isinstance(fact, Fact)}
+        became: dict[int, Fact | Reason] = {
+            line: read_fact(entry, epoch=self._epoch, now=self._now) for line, entry in entries.items()
+        }
+        facts = {line: fact for line, fact in became.items() if isinstance(fact, Fact)}
         # Who said no, or changed it, is not asked once more.
-        waiting = {at: text_key(fact.content) for at, fact in facts.items() if fact.status == "waiting"}
+        waiting = {line: text_key(fact.content) for line, fact in facts.items() if fact.status == "waiting"}
         answered = yield from read_records(self.owner, self._epoch, {*waiting.values()})
-        drafts = {at: each for at, each in facts.items() if waiting.get(at) not in answered}
-        done, there = yield from self._facts.insert([*drafts.values()], self._lines.keys())
-        became: dict[int, Fact | Reason] = {**given, **dict.fromkeys(facts, "duplicate")}
-        for at, each in (became | dict(zip(drafts, done, strict=True))).items():
+        drafts = {line: each for line, each in facts.items() if waiting.get(line) not in answered}
+        done, there = yield from self._facts.insert([*drafts.values()], self._new.keys())
+        became |= dict.fromkeys(facts, "duplicate")
+        became |= zip(drafts, done, strict=True)
+        for line, each in became.items():
             if isinstance(each, Fact):
-                self._lines[each.id] = at
-                self._held |= {each.id} if each.status in HELD else set()
+                self._new[each.id] = _New(line, each.status in HELD)
             elif each == "duplicate":
-                self._known += 1
+                self._done.known += 1
             else:
-                self._reject(at, each)
-        for lost in [each for each in self._lines if each not in there]:  # stronger ones have their place
-            self._reject(self._lines.pop(lost), "full")
-
-    def _reject(self, line: int, reason: Reason) -> None:
-        if len(self._rejected) < _TOLD:
-            self._rejected.append(Rejected(line, reason))
-        else:
-            self._more_rejected += 1
-
-    def _read(self, line: _Line, read: Callable[[Json], T]) -> T | None:
-        """Return what an entry is; `None`, and a note of its line, if it is none."""
-        try:
-            if not isinstance(line.entry, Mapping):
-                raise ValueError("an entry must be an object")
-            return read(line.entry)
-        except (ValueError, OverflowError):
-            self._reject(line.number, "malformed")
-            return None
+                self._done.reject(line, each)
+        for lost in [each for each in self._new if each not in there]:  # stronger ones have their place
+            self._done.reject(self._new.pop(lost).line, "full")
 
 
 def json_of(line: bytes) -> object:

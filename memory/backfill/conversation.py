@@ -1,21 +1,24 @@
 """A conversation that was held elsewhere, in the one form that every export comes to. Pure."""
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, NamedTuple, Self, get_args
+from itertools import chain, count
+from typing import Any, Final, Literal, NamedTuple, Self
+
+from pydantic import TypeAdapter
 
 from memory.message import Role, StoredMessage, stored_id
 from memory.text import digest, sanitize, without_middle
 from memory.updates.transcript import exchanges
 
 Origin = Literal["chatgpt", "claude", "jsonl"]
-ORIGINS: Final[tuple[Origin, ...]] = get_args(Origin)
 
 PASTED: Final = "pasted-"
 """How the id of a message begins that the user pasted: it is written down, and nothing is learned from it."""
 
+_TOLD: Final = ("id", "role", "name", "time")
+_TIME = TypeAdapter(datetime)
 # What one pending update holds: as much as one extraction reads.
 _PORTION_CHARS: Final = 24_000
 
@@ -56,13 +59,7 @@ class Conversation:
         """Return the JSON form in which it is sent to the memory API."""
         # A lone surrogate is no UTF-8.
         said = [
-            {
-                "id": one.id,
-                "role": one.role,
-                "name": one.name,
-                "text": one.text.encode("utf-8", "replace").decode(),
-                "time": one.time,
-            }
+            {**{name: getattr(one, name) for name in _TOLD}, "text": one.text.encode("utf-8", "replace").decode()}
             for one in self.messages
         ]
         return {"origin": self.origin, "id": self.id, "messages": said, "goes_on": self.goes_on}
@@ -75,12 +72,9 @@ class Conversation:
             value: As `to_json` returns it.
             known_as: What the server calls the user, who may be one of several people there.
         """
-        messages = []
-        for one in value["messages"]:
-            if message := said_by(one["role"], one["text"], one["time"], one["name"]):
-                said = message.heard(known_as) if message.role == "other" else message
-                messages.append(replace(said, id=text_id(one["id"]) or said.id))
-        return cls(value["origin"], text_id(value["id"]), unique(messages), value["goes_on"])
+        said = (said_by(one["role"], one["text"], one["time"], one["name"], one["id"]) for one in value["messages"])
+        heard = [one.heard(known_as) if one.role == "other" else one for one in said if one]
+        return cls(value["origin"], text_id(value["id"]), unique(heard), value["goes_on"])
 
 
 def text_id(value: object) -> str:
@@ -89,37 +83,34 @@ def text_id(value: object) -> str:
     return given if len(given) <= 200 else digest(given)[:32]
 
 
-def said_by(role: Role, text: object, time: object, name: str = "") -> StoredMessage | None:
-    """Return one message under an id made of what it says; `None` if it says nothing. `ValueError` without a time."""
+def said_by(role: Role, text: object, time: object, name: str = "", identity: object = None) -> StoredMessage | None:
+    """Return one message; `None` if it says nothing. `ValueError` without a time.
+
+    Args:
+        role: Who said it.
+        text: What they said.
+        time: When, as ISO 8601 or in seconds since 1970.
+        name: What the client called them.
+        identity: Its id; without one it gets one that is made of what it says.
+    """
     said = sanitize(without_middle(text)).strip() if isinstance(text, str) else ""
     if not said:
         return None
-    at = utc(time)
-    return StoredMessage(f"content-{digest(role, said, at)[:32]}", role, said, at, name=name)
-
-
-def utc(time: object) -> str:
-    """Return a time as ISO 8601 in UTC, given as such a text or in seconds since 1970; `ValueError` for none."""
     try:
-        if isinstance(time, str):
-            moment = datetime.fromisoformat(time)
-        elif isinstance(time, int | float) and not isinstance(time, bool) and math.isfinite(time):
-            moment = datetime.fromtimestamp(time, UTC)
-        else:
-            raise ValueError
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
-    except (ValueError, OverflowError, OSError):
+        moment = _TIME.validate_python(time)
+        at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except (ValueError, OverflowError):
         raise ValueError("time must be ISO 8601, as 2026-05-08T14:00:00+02:00, or seconds since 1970") from None
+    return StoredMessage(text_id(identity) or f"content-{digest(role, said, at)[:32]}", role, said, at, name=name)
 
 
 def unique(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
     """Return the messages in their order, with ids of their own where two have one and say different things."""
     found: dict[str, StoredMessage] = {}
     for message in messages:
-        identity, n = message.id, 1
-        while identity in found and found[identity] != replace(message, id=identity):
-            identity, n = f"{message.id}-{n}", n + 1
-        found.setdefault(identity, replace(message, id=identity))
+        names = chain([message.id], (f"{message.id}-{n}" for n in count(1)))
+        named = next(one for one in (replace(message, id=name) for name in names) if found.get(one.id, one) == one)
+        found.setdefault(named.id, named)
     return tuple(found.values())
 
 

@@ -5,17 +5,17 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import groupby
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Final
 
 from memory.archive.entries import FORMAT
 from memory.archive.importing import json_of
 from memory.backfill.conversation import Conversation, Flaw, text_id, unique
 from memory.backfill.exports import is_export, read_conversation, read_line
-from memory.message import speaker_of
+from memory.message import StoredMessage, speaker_of
 
 Found = Iterator[Conversation | Flaw]
 
@@ -65,6 +65,24 @@ def _read_zip(path: Path) -> Found:
 
 
 def _read_json(raw: bytes, place: str, name: str) -> Found:
+    """Yield the conversations of JSON: whole ones, and lines of messages, neighbours of one conversation together."""
+    entries = ((each_place, _read_entry(value, text_id(name))) for each_place, value in _entries(raw, place))
+    for conversation, group in groupby(entries, key=lambda entry: entry[1][0]):
+        messages = []
+        for each_place, (_, found) in group:
+            if isinstance(found, str):
+                yield Flaw(each_place, found)
+            elif isinstance(found, Conversation):
+                yield found
+            elif found:
+                messages.append(found)
+        if messages:
+            speaker = speaker_of({one.name for one in messages if one.role == "user"})
+            yield Conversation("jsonl", conversation, unique([one.heard(speaker) for one in messages]))
+
+
+def _entries(raw: bytes, place: str) -> Iterator[tuple[str, object]]:
+    """Yield what a list, or lines, hold, or the one value that there is, each after its place."""
     raw = raw.removeprefix(_BOM).lstrip()
     if not raw:
         raise Unreadable(f"{place} is empty: give {_WANTED}")
@@ -75,7 +93,7 @@ def _read_json(raw: bytes, place: str, name: str) -> Found:
     if isinstance(first, dict):
         if first.get("format") == FORMAT:
             raise Unreadable(f"{place} is what `palimpsest export` wrote: `palimpsest import` takes it in")
-        yield from _read_lines(raw.splitlines(), place, text_id(name))
+        yield from ((f"{place}, line {n}", json_of(line)) for n, line in enumerate(raw.splitlines(), 1) if line.strip())
         return
     try:
         whole = json.loads(raw)
@@ -83,49 +101,16 @@ def _read_json(raw: bytes, place: str, name: str) -> Found:
         raise Unreadable(f"{place} is damaged or was cut off ({error}): download it once more") from error
     held = whole.get("conversations") if isinstance(whole, dict) else whole
     if isinstance(held, list):
-        for number, value in enumerate(held, 1):
-            yield _converted(value, f"{place}, conversation {number}")
+        yield from ((f"{place}, conversation {number}", value) for number, value in enumerate(held, 1))
     if isinstance(whole, dict) and (is_export(whole) or "conversations" not in whole):
-        yield _converted(whole, place)
+        yield place, whole
 
 
-def _converted(value: object, place: str) -> Conversation | Flaw:
+def _read_entry(value: object, name: str) -> tuple[str, Conversation | StoredMessage | str | None]:
+    """Return a conversation, or a message after its conversation's id; nothing for neither side; or what is wrong."""
     try:
         if not isinstance(value, dict):
-            raise ValueError("this is no object")
-        return read_conversation(value)
+            raise ValueError("it is no object of JSON in UTF-8")
+        return ("", read_conversation(value)) if "role" not in value else read_line(value, name) or ("", None)
     except ValueError as error:
-        return Flaw(place, str(error))
-
-
-def _read_lines(lines: Sequence[bytes], place: str, name: str) -> Found:
-    """Read lines of messages, neighbours of one conversation together, or of whole conversations."""
-    for named, said in groupby(_each_line(lines, place, name), key=lambda each: each[0]):
-        messages = []
-        for _, found in said:
-            if isinstance(found, Conversation | Flaw):
-                yield found
-            else:
-                messages.append(found)
-        if messages:
-            speaker = speaker_of({one.name for one in messages if one.role == "user"})
-            yield Conversation("jsonl", named, unique([one.heard(speaker) for one in messages]))
-
-
-def _each_line(lines: Sequence[bytes], place: str, name: str) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                value = json.loads(line)
-                if not isinstance(value, dict):
-                    raise ValueError("a line must be an object")
-                if is_export(value):
-                    whole = read_conversation(value)
-                    yield whole.id, whole
-                elif found := read_line(value, name):
-                    yield found
-            except RecursionError:
-                yield "", Flaw(f"{place}, line {number}", "it is nested too deeply")
-            except ValueError as error:
-                what = "it is no JSON, or no UTF-8" if isinstance(error, UnicodeError | json.JSONDecodeError) else error
-                yield "", Flaw(f"{place}, line {number}", str(what))
+        return "", str(error)

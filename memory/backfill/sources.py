@@ -1,22 +1,25 @@
 """What was imported, by the name under which it can be taken back: items of the user's own, ids and counts only."""
 
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 from langgraph.store.base import Item, Op
 
-from memory.backfill.conversation import ORIGINS, Conversation, Origin
+from memory.backfill.conversation import Conversation, Origin
 from memory.control import belongs, read_epoch
 from memory.door import transaction
 from memory.effects import StoreEffects, delete, put, read, scan, side_by_side
 from memory.facts.fact import timestamp
+from memory.forms import plain, read_as
 from memory.namespaces import Owner, checked_source, imported_thread, source_unit
 from memory.text import digest
 
 _SOURCE = "source."
 _TALK = "talk."
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +40,6 @@ class ImportSource:
     begun: str
     epoch: str
 
-    def to_json(self) -> dict[str, object]:
-        """Return the JSON form that the store keeps."""
-        return asdict(self)
-
-    @classmethod
-    def of_item(cls, item: Item | None, epoch: str) -> Self | None:
-        """Return the source of an item; `None` if there is none, or it was erased."""
-        if item is None or not belongs(item.value, epoch):
-            return None
-        name, origin, token, begun = (item.value.get(key) for key in ("name", "origin", "token", "begun"))
-        known = next((one for one in ORIGINS if one == origin), None)
-        if known is None or not (isinstance(name, str) and isinstance(token, str)):
-            return None
-        return cls(name, known, token, str(begun or ""), epoch)
-
     def unit(self, owner: Owner) -> str:
         """Return what the ids of its threads begin with."""
         return source_unit(owner, self.name)
@@ -59,35 +47,31 @@ class ImportSource:
 
 @dataclass(frozen=True, slots=True)
 class ConversationProgress:
-    """How far one conversation is imported.
+    """How far one conversation is imported: no text, and no id of a message as it was given.
 
     Attributes:
         source: The name of the source that brought it.
         thread_id: Under which id memory knows it.
+        epoch: The user's epoch then.
         told: By `short_id`, the messages that were written into the journal.
         known: The messages that were written down to be learned.
     """
 
     source: str
     thread_id: str
+    epoch: str
     told: frozenset[str] = frozenset()
     known: frozenset[str] = frozenset()
 
-    def to_json(self, epoch: str) -> dict[str, object]:
-        """Return the JSON form that the store keeps; no text, and no id of a message as it was given."""
-        notes = {"told": sorted(self.told), "known": sorted(self.known)}
-        return {"source": self.source, "thread_id": self.thread_id, **notes, "epoch": epoch}
 
-    @classmethod
-    def of_item(cls, item: Item | None, epoch: str) -> Self | None:
-        """Return what an item notes; `None` if it notes nothing of this epoch."""
-        if item is None or not belongs(item.value, epoch):
-            return None
-        value: Mapping[str, Any] = item.value
-        told, known = (value.get(name) for name in ("told", "known"))
-        if not (isinstance(value.get("source"), str) and isinstance(told, list) and isinstance(known, list)):
-            return None
-        return cls(value["source"], str(value.get("thread_id")), frozenset(map(str, told)), frozenset(map(str, known)))
+def noted(kind: type[T], item: Item | None, epoch: str) -> T | None:
+    """Return the source, or the progress, of an item; `None` if there is none, or it was erased."""
+    if item is None or not belongs(item.value, epoch):
+        return None
+    try:
+        return read_as(kind, item.value)
+    except ValueError:
+        return None
 
 
 def source_key(name: str) -> str:
@@ -108,18 +92,18 @@ def thread_of(owner: Owner, source: ImportSource, conversation: Conversation) ->
 @transaction
 def open_source(owner: Owner, name: str, origin: Origin, now: float) -> StoreEffects[ImportSource]:
     """Return the source of a name, as it is there or begun now (seconds since 1970)."""
-    epoch, item = yield from side_by_side(read_epoch(owner), read(owner.namespace("sources"), source_key(name)))
-    if (there := ImportSource.of_item(item, epoch)) is not None:
+    epoch, there = yield from side_by_side(read_epoch(owner), read_source(owner, name))
+    if there is not None:
         return there
     fresh = ImportSource(name, origin, uuid.uuid4().hex, timestamp(now), epoch)
-    yield [put(owner.namespace("sources"), source_key(name), fresh.to_json())]
+    yield [put(owner.namespace("sources"), source_key(name), plain(fresh))]
     return fresh
 
 
 def read_source(owner: Owner, name: str) -> StoreEffects[ImportSource | None]:
     """Read the source of a name."""
     epoch, item = yield from side_by_side(read_epoch(owner), read(owner.namespace("sources"), source_key(name)))
-    return ImportSource.of_item(item, epoch)
+    return noted(ImportSource, item, epoch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +119,14 @@ class SourceCounts:
 def read_sources(owner: Owner) -> StoreEffects[list[SourceCounts]]:
     """Read what was imported, oldest first."""
     epoch, items = yield from side_by_side(read_epoch(owner), scan(owner.namespace("sources")))
-    talks = [
-        talk for item in items if item.key.startswith(_TALK) and (talk := ConversationProgress.of_item(item, epoch))
-    ]
-    found = [source for item in items if item.key.startswith(_SOURCE) and (source := ImportSource.of_item(item, epoch))]
-
-    def counted(source: ImportSource) -> SourceCounts:
+    talks = [talk for each in items if (talk := noted(ConversationProgress, each, epoch))]
+    found = [source for each in items if (source := noted(ImportSource, each, epoch))]
+    counts = []
+    for source in sorted(found, key=lambda source: (source.begun, source.name)):
         own = [talk for talk in talks if talk.source == source.name]
-        messages, learned = sum(len(talk.told | talk.known) for talk in own), sum(len(talk.known) for talk in own)
-        return SourceCounts(source, len(own), messages, learned)
-
-    return [counted(source) for source in sorted(found, key=lambda source: (source.begun, source.name))]
+        messages = sum(len(talk.told | talk.known) for talk in own)
+        counts.append(SourceCounts(source, len(own), messages, sum(len(talk.known) for talk in own)))
+    return counts
 
 
 def drop_source(owner: Owner, name: str) -> StoreEffects[Sequence[str]]:

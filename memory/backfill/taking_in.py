@@ -4,21 +4,21 @@ What was said goes the way of a turn from there: the same outbox, the same extra
 noted of the conversation comes last, so that an import that was killed goes on where it was.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 
 from memory.backfill.conversation import PASTED, Conversation, short_id, to_portions
-from memory.backfill.sources import ConversationProgress, ImportSource, source_key, talk_key, thread_of
+from memory.backfill.sources import ConversationProgress, ImportSource, noted, source_key, talk_key, thread_of
 from memory.config import Approval, stricter
 from memory.control import INITIAL_EDIT, read_control
 from memory.door import transaction
 from memory.effects import StoreEffects, put, read_many, side_by_side
 from memory.facts.deletions import forgotten_messages
 from memory.facts.fact import timestamp
+from memory.forms import plain
 from memory.journal.entry import JournalEntry, day_of, entries_of
 from memory.journal.journal import append
-from memory.message import StoredMessage, with_replies
+from memory.message import with_replies
 from memory.namespaces import Owner
 from memory.threads import read_thread_epoch
 from memory.updates import outbox
@@ -91,16 +91,20 @@ def take_talk_in(
         read_control(owner),
     )
     epoch, zone = control.epoch, control.zone or UTC
-    current = ImportSource.of_item(source_item, epoch)
+    current = noted(ImportSource, source_item, epoch)
     if current is None or current.token != source.token:
         raise SourceGone
     if not control.learning:
         raise LearningPaused
-    talk = ConversationProgress.of_item(talk_item, epoch) or ConversationProgress(source.name, thread_id)
+    talk = noted(ConversationProgress, talk_item, epoch) or ConversationProgress(source.name, thread_id, epoch)
     if talk.source != source.name:
         return TakenIn(known=len(conversation.messages), elsewhere=talk.source)
-    said = yield from _without_forgotten(owner, epoch, thread_id, strip_scheduled(conversation.messages))
-    whole = replace(conversation, messages=tuple(said))
+    held = strip_scheduled(conversation.messages)
+    gone = yield from forgotten_messages(owner, epoch, thread_id, [one.id for one in held])
+    dropped = with_replies(held, gone)
+    # Whatever people changed by hand here, they changed after this was said.
+    said = tuple(replace(one, edit=INITIAL_EDIT) for one in held if one.id not in dropped)
+    whole = replace(conversation, messages=said)
     # What leads into a piece came with the piece before, or was erased since: it is not taken in here.
     lead = frozenset(short_id(one.id) for one in conversation.messages[: conversation.goes_on])
     ids = frozenset(short_id(one.id) for one in said) - lead
@@ -117,7 +121,7 @@ def take_talk_in(
         yield from outbox.record(entry, thread_epoch=thread_epoch)
     after = replace(talk, told=talk.told | ids, known=talk.known | ids if learn else talk.known)
     if after != talk:
-        yield [put(owner.namespace("sources"), talk_key(conversation), after.to_json(epoch))]
+        yield [put(owner.namespace("sources"), talk_key(conversation), plain(after))]
     fresh = [one for portion in cut for one in portion if not one.seen]
     return TakenIn(
         told=len(ids - talk.told),
@@ -126,13 +130,3 @@ def take_talk_in(
         known=len(ids & (talk.known if learn else talk.told)),
         thread_id=thread_id,
     )
-
-
-def _without_forgotten(
-    owner: Owner, epoch: str, thread_id: str, messages: Sequence[StoredMessage]
-) -> StoreEffects[list[StoredMessage]]:
-    """Return the messages that nobody had deleted from memory, as said before every change by hand."""
-    gone = yield from forgotten_messages(owner, epoch, thread_id, [one.id for one in messages])
-    dropped = with_replies(messages, gone)
-    # Whatever people changed by hand here, they changed after this was said.
-    return [replace(one, edit=INITIAL_EDIT) for one in messages if one.id not in dropped]

@@ -125,8 +125,8 @@ def test_lines_are_read_and_bad_ones_named(tmp_path: Path) -> None:
     assert [flaw.place.rpartition(" ")[2] for flaw in flaws if isinstance(flaw, Flaw)] == ["6", "7", "8", "9", "11"]
     reasons = [flaw.reason for flaw in flaws if isinstance(flaw, Flaw)]
     assert reasons[0].startswith("time must be ISO 8601")
-    assert reasons[1] == "it is no JSON, or no UTF-8"
-    assert reasons[3].startswith("a line must have role, content and time")
+    assert reasons[1] == "it is no object of JSON in UTF-8"
+    assert "a line must have role, content and time" in reasons[3]
     assert reasons[4] == "role must be user or assistant, not 'User '"
 
 
