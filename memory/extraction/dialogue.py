@@ -7,10 +7,11 @@ from datetime import date, datetime
 from itertools import pairwise
 from typing import Final
 
-from memory.extraction.days import is_possible, leading_stamp, stamped_day
 from memory.message import StoredMessage
 from memory.text import WEEKDAYS, one_line
 
+# Near the ends of Python's calendar, "yesterday" is no date at all.
+_YEARS: Final = range(1900, 2101)
 # A longer message is read in pieces, so that one prompt of a small memory model can hold each beside the rules.
 MAX_USER_CHARS: Final = 4000
 # What the assistant said is there to understand the user's next words; its beginning and end do that. Where these
@@ -26,17 +27,14 @@ _SPACE = re.compile(r"\s")
 def in_pieces(messages: Iterable[StoredMessage], limit: int = MAX_USER_CHARS) -> list[StoredMessage]:
     """Return the messages with the user's new ones cut into pieces of at most `limit` characters, each with its id.
 
-    A piece ends with a sentence or a word where it can, and states the date that its message begins with.
+    A piece ends with a sentence or a word where it can.
     """
     pieces: list[StoredMessage] = []
     for message in messages:
         if message.role != "user" or message.seen or len(message.text) <= limit:
             pieces.append(message)
             continue
-        # Each piece states the date that the message begins with: "yesterday" counts from it in all of them.
-        stamp = f"{leading_stamp(message.text)} ".lstrip()
-        texts = enumerate(_cut(message.text, limit - len(stamp)))
-        pieces += [replace(message, text=f"{stamp}{text}" if at else text) for at, text in texts]
+        pieces += [replace(message, text=text) for text in _cut(message.text, limit)]
     return pieces
 
 
@@ -91,16 +89,15 @@ def render_dialogue(messages: Sequence[StoredMessage]) -> str:
 
 
 def day_of(message: StoredMessage) -> date | None:
-    """Return the day that "yesterday" in a message is relative to; `None` if its time cannot be read.
+    """Return the day that "yesterday" in a message is relative to: that it was written, as its own offset has it.
 
-    It is the day it was written, as its own offset has it, or the earlier one that it states at its beginning.
+    `None` if its time cannot be read, or is of a year that no chat is from.
     """
-    stated = stamped_day(leading_stamp(message.text))
     try:
         written = datetime.fromisoformat(message.time).date()
     except ValueError:
-        return stated
-    return written if is_possible(written) and not (stated and stated < written) else stated
+        return None
+    return written if written.year in _YEARS else None
 
 
 def shortened(text: str, limit: int) -> str:

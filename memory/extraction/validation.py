@@ -1,6 +1,6 @@
 """Which facts of a model's answer hold: each is judged alone, so that a bad one costs no good one. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cached_property
@@ -41,7 +41,7 @@ def validated(
     Args:
         answer: What the model said.
         messages: What it was shown.
-        existing: The active facts, for duplicates.
+        existing: The active facts: a section of the profile may rest on them.
         shown: The facts it was shown, in the order of their numbers.
         profile: The profile it was shown.
         config: Threshold and longest fact.
@@ -53,7 +53,7 @@ def validated(
     sections = [reading.section(name, text) for name, text in answer.profile]
     refused = [*reading.refused, *[Refusal(reason="too_many")] * surplus]
     return Extraction(
-        changes=tuple(reading.changes),
+        changes=tuple(dict.fromkeys(reading.changes)),
         refused=(*refused, *(each for each in sections if isinstance(each, Refusal))),
         profile=tuple(each for each in sections if isinstance(each, Section)),
         harmless=frozenset() if surplus else reading.harmless(answer.sensitive),
@@ -65,14 +65,6 @@ def is_quoted(fact: FoundFact, messages: Sequence[StoredMessage]) -> bool:
     new = new_messages(messages)
     cited = new[fact.message - 1 : fact.message] if fact.message and fact.message > 0 else new
     return any(stands_in(fact.quote or "", text) for each in cited for text in (each.text, line_before(each, messages)))
-
-
-class _Refused(Exception):
-    """A fact does not hold; `reason` says why."""
-
-    def __init__(self, reason: Reason) -> None:
-        super().__init__(reason)
-        self.reason: Reason = reason
 
 
 class _Reading:
@@ -102,28 +94,32 @@ class _Reading:
         secret = [part for text in texts for part in secret_parts(text)]
         secret += [text for at, text in enumerate(texts) if answers_with_secret(texts[:at], text)]
         self._secret = words(" ".join(secret))
-        self._known = {normalize(fact.content): fact for fact in existing}
-        self._taken: set[tuple[str, str]] = set()
+        self._existing = existing
+        self._known = {normalize(fact.content) for fact in existing}
         self._sensitive: set[str] = set()
 
     def take(self, fact: FoundFact) -> None:
         """Add the change of one fact, or its refusal, and note what it says of the message that it rests on."""
-        cited = self._cited(fact) or self._new
+        cited, known = self._cited(fact) or self._new, fact.known or 0
         if fact.topic != "none":
             self._sensitive.update(_ids(cited))
-        try:
-            self.changes.append(self._change(fact))
-        except _Refused as refused:
-            self.refused.append(
-                Refusal(
-                    reason=refused.reason,
-                    content="" if refused.reason == "secret" else (fact.content or "")[: self._config.max_fact_chars],
-                    category=fact.category or "context",
-                    confidence=fact.confidence or 0.0,
-                    sources=_ids(cited),
-                    said_at=cited[-1].time,
-                )
+        # A correction of no fact that was shown is news.
+        target = self._shown[known - 1] if fact.action != "new" and 1 <= known <= len(self._shown) else None
+        sources = self._sources(fact)
+        reason = next(self._objections(fact, target, sources), None)
+        if reason is None:
+            self.changes.append(self._change(fact, target, sources))
+            return
+        self.refused.append(
+            Refusal(
+                reason=reason,
+                content="" if reason == "secret" else (fact.content or "")[: self._config.max_fact_chars],
+                category=fact.category or "context",
+                confidence=fact.confidence or 0.0,
+                sources=_ids(cited),
+                said_at=cited[-1].time,
             )
+        )
 
     def harmless(self, numbers: Sequence[int] | None) -> frozenset[str]:
         """Return the messages in which the answer found nothing sensitive; none where it does not say it of any."""
@@ -135,7 +131,7 @@ class _Reading:
     @cached_property
     def _told_before(self) -> str:
         """What may lend a section words, numbers and dates beside what was said: it is rewritten as a whole."""
-        return " ".join((*(fact.content for fact in self._known.values()), *self._profile.values()))
+        return " ".join((*(fact.content for fact in self._existing), *self._profile.values()))
 
     @cached_property
     def _words_of_all(self) -> frozenset[str]:
@@ -163,111 +159,98 @@ class _Reading:
             said_after=newest.edit,
         )
 
-    def _change(self, fact: FoundFact) -> Change:
-        """Return what a fact changes; a correction of no fact that was shown is news."""
-        known = fact.known or 0
-        target = self._shown[known - 1] if fact.action != "new" and 1 <= known <= len(self._shown) else None
+    def _objections(self, fact: FoundFact, target: Fact | None, sources: Sequence[StoredMessage]) -> Iterator[Reason]:
+        """Yield why a fact does not hold; the first reason counts.
+
+        Args:
+            fact: What the model told.
+            target: The known fact that it confirms, corrects or ends.
+            sources: The user's messages that it was taken from; none if it cites one that is not there.
+        """
         if fact.action is None or (fact.action == "ends" and target is None):
-            raise _Refused("malformed")
+            yield "malformed"
         if fact.quote and not is_quoted(fact, self._messages):
-            raise _Refused("not_said")
-        if target is None:
-            return self._told(fact, None)
-        if fact.action == "confirms" and not fact.quote and not self._is_repeated(target.content):
-            raise _Refused("not_said")
-        if fact.action == "ends":
-            self._confidence(fact)
-        if fact.action == "corrects":
-            return self._told(fact, target)
-        return self._made(Change(action=fact.action), target, self._sources(fact))
+            yield "not_said"
+        if target and fact.action == "confirms":
+            if not fact.quote and not self._is_repeated(target.content):
+                yield "not_said"
+        else:
+            yield from self._unfit(fact, is_told=target is None or fact.action == "corrects")
+        if not sources:
+            yield "not_said"
+        if target is None or fact.action == "corrects":
+            yield from self._unsaid(fact, target, sources)
+        # Models repeat what they were shown as known.
+        if (
+            target is None
+            and normalize(fact.content or "") in self._known
+            and not self._is_repeated(fact.content or "")
+        ):
+            yield "duplicate"
 
-    def _made(self, change: Change, target: Fact | None, sources: Sequence[StoredMessage]) -> Change:
-        """Return a change with what it is about and what it was taken from."""
-        return replace(
-            change,
-            target=target.id if target else None,
-            target_revision=target.revision if target else 0,
-            sources=_ids(sources),
-            said_at=sources[-1].time,
-            said_after=sources[-1].edit,
-        )
-
-    def _told(self, fact: FoundFact, target: Fact | None) -> Change:
-        """Return that something is true, in the place of a known fact or by itself."""
-        content = fact.content or ""
-        if len(content) > self._config.max_fact_chars:
-            raise _Refused("too_long")
-        if not normalize(content):
-            raise _Refused("empty")
-        if fact.category is None:
-            raise _Refused("unknown_category")
-        confidence = self._confidence(fact)
-        if objection := self._objection(content):
-            raise _Refused(objection)
-        if words(content) & self._secret:
-            raise _Refused("suspected")
-        sources = self._sources(fact)
-        self._check_said(fact, target, sources)
-        self._learn(fact, target)
-        begin, end = _period(fact, day_of(sources[-1]))
-        change = Change(
-            action="corrects" if target else "new", content=content, category=fact.category, confidence=confidence,
-            valid_from=begin, valid_to=end, topic=fact.topic or "",
-        )  # fmt: skip
-        return self._made(change, target, sources)
-
-    def _confidence(self, fact: FoundFact) -> float:
+    def _unfit(self, fact: FoundFact, *, is_told: bool) -> Iterator[Reason]:
+        """Yield what is wrong with a fact by itself, whoever said it: with its content, if that is what it tells."""
+        content, config = fact.content or "", self._config
+        if is_told:
+            if len(content) > config.max_fact_chars:
+                yield "too_long"
+            if not normalize(content):
+                yield "empty"
+            if fact.category is None:
+                yield "unknown_category"
         if fact.confidence is None:
-            raise _Refused("bad_confidence")
-        if fact.confidence < self._config.confidence_threshold:
-            raise _Refused("low_confidence")
-        return fact.confidence
+            yield "bad_confidence"
+        elif fact.confidence < config.confidence_threshold:
+            yield "low_confidence"
+        if is_told:
+            if objection := self._objection(content):
+                yield objection
+            if words(content) & self._secret:
+                yield "suspected"
+
+    def _change(self, fact: FoundFact, target: Fact | None, sources: Sequence[StoredMessage]) -> Change:
+        change = Change(action="corrects" if target else "new")
+        if target and fact.action in ("confirms", "ends"):
+            change = Change(action=fact.action)
+        else:
+            begin, end = _period(fact, day_of(sources[-1]))
+            change = replace(
+                change, content=fact.content or "", category=fact.category or "context",
+                confidence=fact.confidence or 0.0, valid_from=begin, valid_to=end, topic=fact.topic or "",
+            )  # fmt: skip
+        if target:
+            change = replace(change, target=target.id, target_revision=target.revision)
+        return replace(change, sources=_ids(sources), said_at=sources[-1].time, said_after=sources[-1].edit)
 
     def _objection(self, text: str) -> Reason | None:
         """Say why a text must not be kept, whoever said it."""
         return screened(text) or ("placeholder" if has_blank(text, self._user_text) else None)
 
-    def _check_said(self, fact: FoundFact, target: Fact | None, sources: Sequence[StoredMessage]) -> None:
-        """Refuse what the user did not say; what has numbers that nobody said waits.
+    def _unsaid(self, fact: FoundFact, target: Fact | None, sources: Sequence[StoredMessage]) -> Iterator[Reason]:
+        """Yield that the user did not say it, or that it has numbers that nobody said, which waits.
 
         Without a quote, a fact has at least as many of the user's words as of the assistant's. Words of neither are a
         paraphrase, or another language, and count for nobody.
         """
-        content = fact.content or ""
-        wanted = words(content)
-        is_example = wanted in _EXAMPLES or (
-            len(wanted) >= _RETOLD and wanted <= _EXAMPLE_WORDS and not wanted & self._said
-        )
-        is_heard = not fact.quote and len(wanted & (self._heard - self._said)) > len(wanted & self._said)
-        if is_heard or (is_example and not wanted <= self._said):
-            raise _Refused("not_said")
+        wanted = words(fact.content or "")
+        is_retold = len(wanted) >= _RETOLD and wanted <= _EXAMPLE_WORDS and not wanted & self._said
+        if is_retold or (wanted in _EXAMPLES and not wanted <= self._said):
+            yield "not_said"
+        if not fact.quote and len(wanted & (self._heard - self._said)) > len(wanted & self._said):
+            yield "not_said"
         lines = [line_before(each, self._messages) for each in sources] if fact.quote else []
         # "On the 7th" may be said of the message's own day.
         days = [day.isoformat() for each in sources if (day := day_of(each))]
         said = " ".join((self._user_text, *lines, *days, target.content if target else ""))
-        if unfounded(content, said, day_of(sources[-1])):
-            raise _Refused("unfounded")
+        if unfounded(fact.content or "", said, day_of(sources[-1])):
+            yield "unfounded"
 
     def _is_repeated(self, content: str) -> bool:
-        """Say whether the user said or affirmed it again just now: models repeat what they were shown as known."""
+        """Say whether the user said or affirmed it again just now."""
         return any(words(content) & each for each in self._words_of_new)
 
-    def _learn(self, fact: FoundFact, target: Fact | None) -> None:
-        """Refuse what the answer says twice, and what a fact says already: if the user repeated it, it is confirmed.
-
-        A correction is no repeat, even if another fact says the truth by now: the wrong one has to go.
-        """
-        said = normalize(fact.content or "")
-        same = None if target else self._known.get(said)
-        if same and self._is_repeated(same.content):
-            self.changes.append(self._made(Change(action="confirms"), same, self._sources(fact)))
-        place = (said, target.id if target else "")
-        if same or place in self._taken or (not target and any(said == each for each, _ in self._taken)):
-            raise _Refused("duplicate")
-        self._taken.add(place)
-
     def _sources(self, fact: FoundFact) -> list[StoredMessage]:
-        """Return the user's messages a fact was taken from.
+        """Return the user's messages a fact was taken from; none where it cites one that is not there.
 
         The one it cites; where it cites none, or one that is not there, the one that shares most words with it.
         """
@@ -279,9 +262,7 @@ class _Reading:
         shared, at = max((len(wanted & own), -at) for at, own in enumerate(self._words_of_new))
         if shared >= _GROUNDED * len(wanted):
             return [self._new[-at]]
-        if fact.cites:
-            raise _Refused("not_said")
-        return self._new
+        return [] if fact.cites else self._new
 
     def _cited(self, fact: FoundFact) -> list[StoredMessage]:
         return [message for number, message in enumerate(self._new, 1) if number == fact.message]

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs.local.notes.days import with_dates
-from memory.extraction.days import leading_stamp, stamped_day
 
 FRIDAY = date(2026, 5, 8)
 
@@ -57,51 +56,3 @@ def test_a_weekday_is_always_that_weekday(said: date, which: str, weekday: int) 
 @given(st.text(max_size=80))
 def test_any_text_can_be_dated(text: str) -> None:
     assert with_dates(text, FRIDAY).startswith(text[:1])
-
-
-@pytest.mark.parametrize("stamp", ["[0001-01-01] ", "(31 December 9999) ", "[1899-12-31]", "(1 Jan 2101)"])
-def test_a_year_that_no_chat_was_in_is_no_stamp(stamp: str) -> None:
-    assert leading_stamp(f"{stamp} I met Ann yesterday, see her tomorrow") == ""
-
-
-@pytest.mark.parametrize(
-    "stamp",
-    [
-        "(1:56 pm on 8 May, 2026)",
-        "[2026-05-08]",
-        "[2026-05-08, 13:56]",
-        "[2026-05-08T13:56:01Z]",
-        "(8 May 2026)",
-        "(Friday, 8th May 2026, 13:56)",
-        "[May 8, 2026 at 1:56 PM]",
-        "(8 may 2026)",
-    ],
-)
-def test_a_date_that_a_text_begins_with_is_its_own(stamp: str) -> None:
-    assert leading_stamp(f"  {stamp} I ran yesterday.") == stamp
-    assert stamped_day(stamp) == FRIDAY
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I ran yesterday.",
-        "8 May 2026 was fun.",
-        "On (8 May 2026) I ran.",
-        "(8/5/2026) I ran.",
-        "(31 June 2026) I ran.",
-        "(2026-13-01) I ran.",
-        "(8 May 2026) Ran yesterday. (9 May 2026) Rested.",
-        "(May 2026) I ran.",
-        "(the 8 May 2026 edition) I ran.",
-    ],
-)
-def test_a_text_that_does_not_clearly_begin_with_one_date_has_none(text: str) -> None:
-    assert leading_stamp(text) == ""
-
-
-@pytest.mark.parametrize(
-    "beginning", ["(1:56", "(1:56 pm on", "(8 May 2026", "(8 May", "[2026-05-08,", "(Friday,", "("]
-)
-def test_a_run_of_spaces_takes_no_time(beginning: str) -> None:
-    assert leading_stamp(beginning + " " * 200_000 + "x") == ""

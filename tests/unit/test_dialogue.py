@@ -8,7 +8,6 @@ from memory.extraction.dialogue import (
     MAX_CONTEXT_CHARS,
     MAX_PASSED_CHARS,
     MAX_USER_CHARS,
-    in_pieces,
     new_messages,
     render_dialogue,
     shortened,
@@ -76,24 +75,3 @@ def test_a_shortened_text_is_one_line_within_its_limit(text: str, limit: int) ->
 
     assert len(line) <= limit
     assert len(line.splitlines()) <= 1
-
-
-def test_relative_dates_count_from_the_date_that_a_message_states_at_its_beginning() -> None:
-    said = "(1:56 pm on 8 May, 2023) I went to a support group yesterday."
-    assert render_dialogue([StoredMessage("1", "user", said, NOVEMBER)]) == (
-        "[1] user, Monday 2023-05-08: (1:56 pm on 8 May, 2023) I went to a support group yesterday."
-    )
-
-
-def test_a_date_to_come_is_no_time_at_which_a_message_was_written() -> None:
-    said = "(8 May 2027) Dentist, and tomorrow the bank."
-    assert "[1] user, Sunday 2026-11-22: " in render_dialogue([StoredMessage("1", "user", said, NOVEMBER)])
-
-
-def test_every_piece_of_a_long_message_states_its_date() -> None:
-    said = "(8 May 2023) " + "I went there yesterday. " * 10
-    pieces = in_pieces([StoredMessage("1", "user", said, NOVEMBER)], 100)
-    assert len(pieces) > 2
-    assert all(len(piece.text) <= 100 for piece in pieces)
-    lines = render_dialogue(pieces).splitlines()
-    assert all("Monday 2023-05-08: (8 May 2023) I went there yesterday." in line for line in lines)

@@ -119,13 +119,6 @@ def test_F7_what_the_model_repeats_from_its_prompt_is_no_confirmation(fact: dict
     assert reasons(extraction) in (["duplicate"], ["not_said"])
 
 
-def test_F7_one_answer_says_a_thing_once() -> None:
-    extraction = extract(found(), found("User lives in Bergen!"))
-
-    assert reasons(extraction) == ["duplicate"]
-    assert len(extraction.changes) == 1
-
-
 def test_changed_sections_of_the_profile_come_with_the_same_answer() -> None:
     profile = [
         {"section": "work", "text": "Nurse\nand student"},

@@ -18,7 +18,6 @@ import pytest
 import memory
 from memory.config import MemoryConfig
 from memory.extraction.answer import ExtractionError, parse_answer
-from memory.extraction.days import leading_stamp
 from memory.extraction.dialogue import in_pieces, render_dialogue
 from memory.extraction.form import Answer
 from memory.extraction.validation import validated
@@ -255,7 +254,6 @@ READERS: dict[str, Reader] = {
     "judge of secrets": lambda text: SECRET_JUDGE.holds(text, cased=True),
     "validated": judge,
     "dialogue": say,
-    "leading_stamp": leading_stamp,
     "format_memory": lambda text: format_memory_for_injection({"user": {"work": text}}, 200, len),
 }
 KILLERS = [
