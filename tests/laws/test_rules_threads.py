@@ -76,6 +76,7 @@ async def live(door: Door, turns: Turns) -> None:
         raise
 
 
+@pytest.mark.timeout(3600)  # ten times as many with --whole, beside other tests
 @pytest.mark.parametrize("kind", [*FOUND])
 def test_a_thread_goes_on_whatever_stands_in_it(kind: str, request: pytest.FixtureRequest) -> None:
     is_whole = request.config.getoption("--whole")

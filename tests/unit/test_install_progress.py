@@ -26,7 +26,7 @@ def test_while_pip_is_silent_make_is_not_and_its_failure_is_makes(code: int, tmp
     (tmp_path / "pyproject.toml").touch()
     subprocess.run(["mkfifo", tmp_path / "told"], check=True)
 
-    command = ["make", "-f", str(PROJECT / "Makefile"), ".venv/some"]
+    command = ["make", "--no-print-directory", "-f", str(PROJECT / "Makefile"), ".venv/some"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as making:
         assert making.stdout
         assert "2 packages" in making.stdout.readline()
