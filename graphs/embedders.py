@@ -8,9 +8,10 @@ import importlib
 import logging
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from langchain.embeddings import init_embeddings
@@ -19,13 +20,12 @@ from langchain_core.embeddings import Embeddings
 from graphs.causes import lacking
 from graphs.local import embedder as local
 from graphs.local.weights import WeightsUnavailable, cache_folder
-from graphs.settings import Settings
+from graphs.settings import LOCAL, Settings
 from memory.effects import in_daemon_thread
 from memory.recall.vectors import QueryVector, can_rank, packed
 
 logger = logging.getLogger(__name__)
 
-LOCAL: Final = "local"
 NONE: Final = "none"
 
 _BATCH = 64
@@ -62,23 +62,22 @@ class Embedder:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
-        self._load = load
-        self._query_seconds = query_seconds
-        self._clock = clock
+        self._load, self._query_seconds, self._clock = load, query_seconds, clock
         self._lock = threading.Lock()
         self._loading: Future[Embeddings] | None = None
         self._loaded_at = 0.0
-        self._recent: OrderedDict[str, QueryVector] = OrderedDict()
-        self._running = 0
+        self._recent: dict[str, QueryVector] = {}
+        self._free = threading.Semaphore(_LATE_CALLS)
         self._said: set[str] = set()
 
     def start(self) -> Future[Embeddings]:
         """Begin to load it, unless that has been done; after a failure not again for ten minutes."""
         with self._lock:
-            is_failed = self._loading is not None and self._loading.done() and self._loading.exception() is not None
-            if self._loading is None or (is_failed and self._clock() - self._loaded_at >= _RETRY_SECONDS):
-                self._loaded_at = self._clock()
-                self._loading = in_daemon_thread(self._loaded, "palimpsest-embedder")
+            loading, now = self._loading, self._clock()
+            is_failed = loading is not None and loading.done() and loading.exception() is not None
+            if loading is None or (is_failed and now - self._loaded_at >= _RETRY_SECONDS):
+                self._loading, self._loaded_at = in_daemon_thread(self._loaded, "palimpsest-embedder"), now
+            assert self._loading is not None
             return self._loading
 
     async def aquery(self, text: str) -> QueryVector | None:
@@ -88,44 +87,33 @@ class Embedder:
         longer than the deadline.
         """
         asked = text.strip()[:_QUERY_CHARS]
-        if not asked:
-            return None
-        with self._lock:
-            known = self._recent.get(asked)
-        if known is not None:
-            return known
+        if not asked or asked in self._recent:
+            return self._recent.get(asked)
         loading = self.start()
-        if not loading.done() or loading.exception() is not None or self._running >= _LATE_CALLS:
+        if not loading.done() or loading.exception() is not None or not self._free.acquire(blocking=False):
             return None
-        embeddings = loading.result()
-
-        def ask() -> QueryVector:
-            try:
-                vector = QueryVector.of(self.name, embeddings.embed_query(asked))
-            except Exception as error:
-                self._say_failure(error)
-                raise
-            finally:
-                with self._lock:
-                    self._running -= 1
-            with self._lock:
-                self._recent[asked] = vector
-                while len(self._recent) > _KEPT_QUERIES:
-                    self._recent.popitem(last=False)
-            return vector
-
-        with self._lock:
-            self._running += 1
         # A thread of its own: a provider's call that hangs must hold up neither the loop nor the end of the process.
-        call = in_daemon_thread(ask, "palimpsest-query")
-        try:
-            async with asyncio.timeout(self._query_seconds):
-                return await asyncio.shield(asyncio.wrap_future(call))
-        except TimeoutError:
-            self._say("late", f"gave no vector within {self._query_seconds:.2f} s")
-        except Exception:  # providers have exceptions of their own; `_say_failure` has named it
-            return None
+        call = in_daemon_thread(partial(self._ask, loading.result(), asked), "palimpsest-query")
+        with suppress(Exception):  # providers have exceptions of their own; `_ask` has named it
+            try:
+                async with asyncio.timeout(self._query_seconds):
+                    return await asyncio.shield(asyncio.wrap_future(call))
+            except TimeoutError:
+                self._say("late", f"gave no vector within {self._query_seconds:.2f} s")
         return None
+
+    def _ask(self, embeddings: Embeddings, asked: str) -> QueryVector:
+        try:
+            vector = QueryVector.of(self.name, embeddings.embed_query(asked))
+        except Exception as error:
+            self._say_failure(error)
+            raise
+        finally:
+            self._free.release()
+        if len(self._recent) >= _KEPT_QUERIES:
+            self._recent.clear()
+        self._recent[asked] = vector
+        return vector
 
     def documents(self, texts: Sequence[str]) -> list[bytes]:
         """Return the vector of each text as it is kept. Blocks, also until it is loaded: never for a turn.
@@ -136,9 +124,8 @@ class Embedder:
         """
         if not texts:
             return []
-        loading = self.start()
         try:
-            embeddings = loading.result()
+            embeddings = self.start().result()
         except Exception as error:  # said already, with its reason
             raise EmbedderUnavailable("there is no embedder") from error
         vectors: list[bytes] = []
@@ -194,7 +181,7 @@ def _load_local() -> Embeddings:
         raise EmbedderUnavailable(lacking(error, _EXTRA)) from error
     folder = cache_folder()
     if not local.is_fetched(folder):
-        logger.info("fetching the weights of the embedder, %d MB, once", local.MODEL.download_size // 1_000_000)
+        logger.info("fetching the weights of the embedder, %d MB, once", local.MEGABYTES)
     local.fetch_weights(folder)
     return local.BgeSmall(folder)
 

@@ -1,10 +1,9 @@
 """What a process counts, as Prometheus metrics: events in, numbers out; no user, no thread and no text in a label."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import product
-from typing import Any, Final, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from prometheus_client import CollectorRegistry, Counter
 
@@ -15,27 +14,29 @@ from memory.updates.receipts import UpdateReceipt
 from memory.updates.update import Drained
 
 OTHER: Final = "other"
-OUTCOMES: Final = ("created", "confirmed", "superseded", "refused")
-PURPOSES: Final = ("chat", "summary", "extraction", "rollup")
-SUMMARIES: Final = ("ready", "missed")
+OUTCOMES: Final = ("created", "confirmed", "superseded")
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(NamedTuple):
     """One metric with all that its labels may say; what is not listed is counted as `other`.
 
     Attributes:
         help: What it counts, in a sentence.
         labels: The values that each label may have, by its name.
+        alone: Values of the last label that stand beside this first one only.
     """
 
     help: str
     labels: Mapping[str, Sequence[str]]
+    alone: tuple[str, Collection[str]] = ("", ())
 
 
-_FACT_LABELS: Mapping[str, Sequence[str]] = {"outcome": OUTCOMES, "reason": ("", *REASONS)}
 COUNTERS: Final[Mapping[str, Family]] = {
-    "palimpsest_facts": Family("Facts of updates, by what became of them and, if refused, why.", _FACT_LABELS),
+    "palimpsest_facts": Family(
+        "Facts of updates, by what became of them and, if refused, why.",
+        {"outcome": (*OUTCOMES, "refused"), "reason": ("", *REASONS)},
+        ("refused", REASONS),
+    ),
     "palimpsest_updates": Family("Updates of memory that ended.", {"outcome": ("done", "failed", "cancelled")}),
     "palimpsest_turns": Family("Turns that ended.", {"written": ("queued", "nothing", "not_written")}),
     "palimpsest_turns_without_memory": Family(
@@ -47,10 +48,11 @@ COUNTERS: Final[Mapping[str, Family]] = {
     ),
     "palimpsest_summaries": Family(
         "Summaries that were due: ready, or missed, so that a turn waited for it or went on without.",
-        {"outcome": SUMMARIES},
+        {"outcome": ("ready", "missed")},
     ),
     "palimpsest_model_calls": Family(
-        "Model calls by purpose.", {"purpose": PURPOSES, "outcome": ("answered", "failed")}
+        "Model calls by purpose.",
+        {"purpose": ("chat", "summary", "extraction", "rollup"), "outcome": ("answered", "failed")},
     ),
 }
 """Every counter by its name, to which Prometheus adds `_total`."""
@@ -70,7 +72,8 @@ class Metrics:
             self._counters[name] = counter = Counter(name, family.help, tuple(family.labels), registry=self.registry)
             # What can be counted is there from the start: a rate over a series that begins at 1 misses the first.
             for labels in product(*family.labels.values()):
-                if labels[-1] not in REASONS or labels[0] == "refused":  # nothing else has a reason
+                first, values = family.alone
+                if labels[0] == first or labels[-1] not in values:
                     counter.labels(*labels)
 
     def _count(self, name: str, *labels: str, amount: float = 1) -> None:
@@ -88,21 +91,20 @@ class Metrics:
     def update(self, receipt: UpdateReceipt) -> None:
         """Count an update."""
         self._count("palimpsest_updates", "done")
-        for outcome in ("created", "confirmed", "superseded"):
+        for outcome in OUTCOMES:
             self._count("palimpsest_facts", outcome, "", amount=len(getattr(receipt, outcome)))
         for refused in receipt.refused:
             self._count("palimpsest_facts", "refused", refused.reason, amount=refused.n)
 
     def turn(self, receipt: Mapping[str, Any]) -> None:
         """Count a turn that has ended, by its receipt."""
-        not_written, without = receipt.get("not_written"), receipt.get("without_memory")
-        self._count(
-            "palimpsest_turns", "not_written" if not_written else "queued" if receipt.get("queued") else "nothing"
-        )
-        if without:
-            self._count("palimpsest_turns_without_memory", str(without))
-        if not_written:
+        written = "queued" if receipt.get("queued") else "nothing"
+        if not_written := receipt.get("not_written"):
+            written = "not_written"
             self._count("palimpsest_turns_not_written", str(not_written))
+        self._count("palimpsest_turns", written)
+        if without := receipt.get("without_memory"):
+            self._count("palimpsest_turns_without_memory", str(without))
 
     def summary(self, cut: Cut | None, *, left_out: int = 0) -> None:
         """Count a turn's look at its conversation.

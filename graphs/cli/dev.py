@@ -197,8 +197,7 @@ def chosen_embedder(settings: Settings) -> dict[str, str]:
     if settings.embedder or not embedder.is_installed():
         return {}
     if not embedder.is_fetched(cache_folder()):
-        megabytes = embedder.MODEL.download_size // 1_000_000
-        click.echo(f"The embedder's weights ({megabytes} MB) are fetched once, in the background.", err=True)
+        click.echo(f"The embedder's weights ({embedder.MEGABYTES} MB) are fetched once, in the background.", err=True)
     return {"PALIMPSEST_EMBEDDER": "local"}
 
 

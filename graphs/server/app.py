@@ -51,15 +51,14 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
 
     It serves once threads have their rows again: a client that came before would be told that its thread is not there.
     """
-    service, stopping, are_listed, store = service_of_process(), asyncio.Event(), asyncio.Event(), await _store()
+    service, stopping, store = service_of_process(), asyncio.Event(), await _store()
     app.state.service = service_of(service, store)
     if service.embedder:
         service.embedder.start()  # so that the first turns need not go without it
     in_daemon_thread(partial(importlib.import_module, "graphs.provider_models"), "palimpsest-import")  # nor wait
-    sweeper = asyncio.create_task(_sweep(service, store, stopping, are_listed))
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_LISTING_SECONDS):
-            await are_listed.wait()
+    listing = asyncio.create_task(_list_threads(service.settings))
+    await asyncio.wait({listing}, timeout=_LISTING_SECONDS)
+    sweeper = asyncio.create_task(_sweep(service, store, stopping, listing))
     REGISTRY.register(service.metrics.registry)  # the server's `/metrics` is made of it
     _quieten()
     try:
@@ -127,14 +126,20 @@ async def _deletions() -> Deletions:
     return replace(made, clear_rowless=servers.delete) if servers else made
 
 
-async def _sweep(service: MemoryService, store: BaseStore, stopping: asyncio.Event, are_listed: asyncio.Event) -> None:
-    """Work off what is due at start and then at intervals. No run does it: a run would take a worker from a user."""
-    settings, deletions, is_looked_for, dropped_at = service.settings, await _deletions(), False, -_DAY
+async def _list_threads(settings: Settings) -> None:
     if settings.own_url and not settings.database_uri:  # else its rows are in a database, or another server has them
         with tolerated(logger, "the rows of threads that a crash took are not given back"):
-            await deletions.finish(is_there)  # before: a thread that is being deleted must not come back
+            # First: a thread that is being deleted must not come back.
+            await (await _deletions()).finish(is_there)
             await give_back(settings)
-    are_listed.set()
+
+
+async def _sweep(
+    service: MemoryService, store: BaseStore, stopping: asyncio.Event, listing: asyncio.Task[None]
+) -> None:
+    """Work off what is due at start and then at intervals. No run does it: a run would take a worker from a user."""
+    settings, deletions, is_looked_for, dropped_at = service.settings, await _deletions(), False, -_DAY
+    await listing
     while settings.memory.enabled and not stopping.is_set():
         # The next one finds what this one could not.
         with tolerated(logger, "the sweep of pending updates failed"), contextlib.suppress(StoreAway):

