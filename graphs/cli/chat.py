@@ -18,6 +18,80 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 1.0
 
 
+@click.command(
+    params=[
+        click.Argument(["said"], metavar="[TEXT]...", nargs=-1),
+        click.Option(["--thread"], help="Go on with this thread."),
+        click.Option(
+            ["--mode"], type=click.Choice(["normal", "read_only", "incognito"]),
+            help="read_only: nothing is learned; incognito: nor is memory used.",
+        ),
+        click.Option(["--assistant"], default="chat", help="Who answers: a graph's name, or an assistant's id."),
+        click.Option(["--wait"], type=float, help="In the end, wait so many seconds until what was said is learned."),
+        URL, TOKEN, AGENT, JSON,
+    ],
+    epilog=examples("chat", 'chat "My name is Ada." --wait 300', "chat --mode incognito"),
+)  # fmt: skip
+@click.pass_obj
+def chat(
+    shell: Shell,
+    /,
+    said: tuple[str, ...],
+    thread: str | None,
+    mode: str | None,
+    assistant: str,
+    wait: float | None,
+    as_json: bool,
+    **where: Any,
+) -> None:
+    """Talk to the server, and see what memory does: each TEXT is a turn, else what is typed or piped in, a line each.
+
+    Ctrl-C ends a turn, not the conversation. In a pipe answers go to standard output and the rest to standard error;
+    with --json each turn is one line of JSON.
+    """
+    from graphs.cli.client import open_memory  # with httpx: a help does not wait for it
+
+    shell.as_json = as_json
+    is_typed = not said and sys.stdin.isatty()
+    with open_memory(shell, **where) as memory:
+        talk = _Talk(shell, memory, assistant)
+        talk.begin(thread, mode)
+        for text in said or (_typed() if is_typed else filter(None, map(str.strip, sys.stdin))):
+            try:
+                if is_typed:  # in a pipe nothing passes between two turns: the end tells it all
+                    talk.tell_what_was_learned()
+                # Python reads bytes that are no UTF-8 as what no JSON can hold.
+                talk.turn(text.encode(errors="replace").decode())
+            except (KeyboardInterrupt, Refused) as ended:
+                if not is_typed:
+                    raise
+                is_refused = isinstance(ended, Refused)
+                click.echo(
+                    f"Error: {ended}" if is_refused else "\nThe turn is ended; the conversation goes on.", err=True
+                )
+        if wait is not None:
+            talk.wait(wait)
+        talk.tell_what_was_learned()
+
+
+def _typed() -> Iterator[str]:
+    """Yield what a person types, without empty lines, until they press Ctrl-D."""
+    with suppress(ImportError):
+        import readline  # noqa: F401 - editing and history of what is typed, where the system has it
+    click.echo("Ctrl-C ends a turn, Ctrl-D the conversation.", err=True)
+    while True:
+        try:
+            text = input("\nyou> ").strip()
+        except KeyboardInterrupt:
+            click.echo("\nCtrl-D ends the conversation.", err=True)
+            continue
+        except EOFError:
+            click.echo()
+            return
+        if text:
+            yield text
+
+
 class _Talk:
     """One thread of a server, and who talks in it.
 
@@ -25,26 +99,25 @@ class _Talk:
         shell: Where it is shown.
         memory: Knows the server, and tells what was learned.
         assistant: Who answers.
-        is_typed: Whether a person types.
     """
 
-    def __init__(self, shell: Shell, memory: "MemoryClient", assistant: str, is_typed: bool) -> None:
-        self.shell, self.memory, self.assistant, self.is_typed = shell, memory, assistant, is_typed
+    def __init__(self, shell: Shell, memory: "MemoryClient", assistant: str) -> None:
+        self.shell, self.memory, self.assistant = shell, memory, assistant
         self.context = {} if memory.agent == "default" else {"agent_name": memory.agent}
         self.thread_id = self.told_until = ""
 
     def begin(self, thread: str | None, mode: str | None) -> None:
         """Go on with a thread, or begin one, which keeps its mode; in one that exists it holds for these turns."""
         given = {"memory_mode": mode} if mode else {}
-        self.context |= given if thread else {}
         if thread:
+            self.context |= given
             asked = self.memory.open("GET", f"/threads/{thread}")
         else:
             asked = self.memory.open("POST", "/threads", json={"metadata": given})
         with asked as answer:
             self.thread_id = json.loads(answer.read())["thread_id"]
         self._receipts()
-        self._aside(f"thread {self.thread_id}" + (f" ({mode})" if mode else ""))
+        self.shell.note(f"thread {self.thread_id}" + (f" ({mode})" if mode else ""))
 
     def turn(self, text: str) -> None:
         """Say one thing, and show the answer piece by piece, then what memory did.
@@ -62,7 +135,7 @@ class _Talk:
                 state = data
             elif event == "custom" and isinstance(data, dict):
                 events[str(data.get("name"))] = data.get("payload")
-            elif words := _words(event, data):
+            elif event == "messages" and (words := _words(*data)):
                 # With tools, the model speaks more than once.
                 gap = "\n" if answer and data[0].get("id") != spoken else ""
                 spoken = data[0].get("id")
@@ -78,7 +151,7 @@ class _Talk:
             return
         click.echo()
         for line in ([f"without memory: {without}"] if without else []) + list(_reported(events)):
-            self._aside(line)
+            self.shell.note(f"  {line}")
 
     def _run(self, text: str) -> Iterator[tuple[str, Json]]:
         """Have the server run the turn, and yield the parts of its stream, each after its name."""
@@ -104,13 +177,14 @@ class _Talk:
         for fact_id in [each for receipt in self._receipts() for each in receipt["created"]]:
             with suppress(Refused):  # it may be gone again
                 content = self.memory.get(f"/facts/{fact_id}")["content"]
-                self._aside(f"learned: {content} ({fact_id}; `palimpsest facts undo` takes the last change back)")
+                undo = "`palimpsest facts undo` takes the last change back"
+                self.shell.note(f"  learned: {content} ({fact_id}; {undo})")
 
     def _receipts(self) -> list[Json]:
         """Return the receipts of this thread since the last time."""
         done = self.memory.get("/receipts", since=self.told_until)["receipts"]
         mine = [receipt for receipt in done if receipt["thread_id"] == self.thread_id]
-        self.told_until = str(mine[-1]["time"]) if mine else self.told_until
+        self.told_until = mine[-1]["time"] if mine else self.told_until
         return mine
 
     def wait(self, seconds: float) -> None:
@@ -127,41 +201,14 @@ class _Talk:
         if not self.shell.as_json:
             click.echo(plain(words), nl=False)
 
-    def _aside(self, line: str) -> None:
-        """Print what is no part of the answers."""
-        if self.is_typed:
-            self.shell.say(f"  {line}", dim=True)
-        else:
-            self.shell.note(line)
 
-
-def _typed() -> Iterator[str]:
-    """Yield what a person types, without empty lines, until they press Ctrl-D."""
-    with suppress(ImportError):
-        import readline  # noqa: F401 - editing and history of what is typed, where the system has it
-    while True:
-        try:
-            text = input("\nyou> ").strip()
-        except KeyboardInterrupt:
-            click.echo("\nCtrl-D ends the conversation.", err=True)
-            continue
-        except EOFError:
-            click.echo()
-            return
-        if text:
-            yield text
-
-
-def _words(event: str, data: Json) -> str:
+def _words(message: Json, metadata: Json) -> str:
     """Return the words of the answer in a part of the stream."""
-    if not event.startswith("messages") or not isinstance(data, list):
-        return ""
-    message, metadata = data
     is_answer = metadata.get("langgraph_node") == "call_model" and str(message.get("type")).startswith("AI")
     return _text(message) if is_answer else ""
 
 
-def _text(message: dict[str, Any]) -> str:
+def _text(message: Json) -> str:
     content = message.get("content", "")
     if isinstance(content, str):
         return content
@@ -182,63 +229,3 @@ def _reported(events: dict[str, Json]) -> Iterator[str]:
 
         due = datetime.fromisoformat(queued["due"]).astimezone().strftime("%H:%M:%S")
         yield f"written down; read once it is quiet, at {due} at the latest"
-
-
-@click.command(
-    params=[
-        click.Argument(["said"], metavar="[TEXT]...", nargs=-1),
-        click.Option(["--thread"], help="Go on with this thread."),
-        click.Option(
-            ["--mode"], type=click.Choice(["normal", "read_only", "incognito"]),
-            help="read_only: nothing is learned; incognito: nor is memory used.",
-        ),
-        click.Option(["--assistant"], default="chat", help="Who answers: a graph's name, or an assistant's id."),
-        click.Option(["--wait"], type=float, help="In the end, wait so many seconds until what was said is learned."),
-        URL, TOKEN, AGENT, JSON,
-    ],
-    epilog=examples("chat", 'chat "My name is Ada." --wait 300', "chat --mode incognito"),
-)  # fmt: skip
-@click.pass_obj
-def chat(
-    shell: Shell,
-    said: tuple[str, ...],
-    thread: str | None,
-    mode: str | None,
-    assistant: str,
-    wait: float | None,
-    url: str | None,
-    token: str | None,
-    agent: str,
-    as_json: bool,
-) -> None:
-    """Talk to the server, and see what memory does: each TEXT is a turn, else what is typed or piped in, a line each.
-
-    Ctrl-C ends a turn, not the conversation. In a pipe answers go to standard output and the rest to standard error;
-    with --json each turn is one line of JSON.
-    """
-    from graphs.cli.client import open_memory  # with httpx: a help does not wait for it
-
-    shell.as_json = as_json
-    is_typed = not said and sys.stdin.isatty()
-    with open_memory(shell, url, token, agent) as memory:
-        talk = _Talk(shell, memory, assistant, is_typed)
-        talk.begin(thread, mode)
-        if is_typed:
-            talk._aside("Ctrl-C ends a turn, Ctrl-D the conversation.")
-        for text in said or (_typed() if is_typed else filter(None, map(str.strip, sys.stdin))):
-            try:
-                if is_typed:  # in a pipe nothing passes between two turns: the end tells it all
-                    talk.tell_what_was_learned()
-                # Python reads bytes that are no UTF-8 as what no JSON can hold.
-                talk.turn(text.encode(errors="replace").decode())
-            except KeyboardInterrupt:
-                if not is_typed:
-                    raise
-                click.echo("\nThe turn is ended; the conversation goes on.", err=True)
-            except Refused as refused:
-                if not is_typed:
-                    raise
-                click.echo(f"Error: {refused}", err=True)
-        if wait is not None:
-            talk.wait(wait)
-        talk.tell_what_was_learned()

@@ -2,10 +2,8 @@
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
 
 import httpx
 
@@ -22,25 +20,6 @@ from graphs.settings import LOCAL, EnvFileUnreadable, Settings, environment
 
 _ASK_SECONDS = 60.0
 _CONNECT_SECONDS = 2
-_PROVIDER = "set OPENAI_API_KEY, or PALIMPSEST_MODEL=provider:model with its key, in .env"
-_STYLES: dict[str, dict[str, Any]] = {"failed": {"fg": "red", "bold": True}, "warning": {"fg": "yellow"}}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a check found.
-
-    Attributes:
-        check: What was looked at.
-        state: failed: it does not work. warning: it works, and may surprise. none: it is not there, and need not be.
-        said: What is the case.
-        fix: What to do; empty where nothing is to be done.
-    """
-
-    check: str
-    state: Literal["ok", "none", "warning", "failed"]
-    said: str
-    fix: str = ""
 
 
 def examine(shell: Shell, config: Path | None, url: str | None, token: str | None, *, asks: bool) -> bool:
@@ -53,47 +32,59 @@ def examine(shell: Shell, config: Path | None, url: str | None, token: str | Non
         token: Who asks it.
         asks: Whether a model may be asked for a word.
     """
-    found: list[Finding] = []
-    for finding in _findings(shell, config, url, token, asks):
-        found.append(finding)
-        shell.say(f"{finding.state:<8} {finding.check:<13} {finding.said}", **_STYLES.get(finding.state, {}))
-        if finding.fix:
-            shell.say(f"{'':<22} → {finding.fix}")
-    failed = sum(each.state == "failed" for each in found)
-    shell.answer({"ok": not failed, "findings": [asdict(each) for each in found]})
+    findings: list[dict[str, str]] = []
+    environ: Mapping[str, str] = {}
+    settings: Settings | None = None
+
+    def look(check: str, at: Callable[[], str]) -> None:
+        """Carry out a check, which returns what works or raises what does not, with what to do."""
+        try:
+            state, said = "ok", at()
+        except (Refused, EnvFileUnreadable) as error:
+            state, said = "failed", str(error)
+        findings.append({"check": check, "state": state, "said": said})
+        shell.say(f"{state:<8} {check:<13} {said}", fg=None if state == "ok" else "red")
+
+    def read_settings() -> str:
+        nonlocal environ, settings
+        environ = environment(Path(".env"), shell.environ)
+        served, settings = read_set_up(config, environ)
+        return f"{served}: {'single user, no login' if settings.single_user else 'users log in'}"
+
+    look("settings", read_settings)
+    if settings:
+        found = settings
+        look("model", lambda: _check_model(found.model, found, environ, asks))
+        if found.memory_model not in ("", found.model):
+            look("memory model", lambda: _check_model(found.memory_model, found, environ, asks))
+        look("store", lambda: _check_store(found))
+    look("server", lambda: _check_server(shell, url, token))
+    failed = sum(each["state"] == "failed" for each in findings)
+    shell.answer({"ok": not failed, "findings": findings})
     if failed:
         shell.say(f"\n{counted(failed, 'thing')} to mend.")
     return not failed
 
 
-def _findings(shell: Shell, config: Path | None, url: str | None, token: str | None, asks: bool) -> Iterator[Finding]:
-    try:
-        environ = environment(Path(".env"), shell.environ)
-        served, settings = read_set_up(config, environ)
-    except (Refused, EnvFileUnreadable) as error:
-        fix = "change it, or the variable in .env, which the project's .env.example explains"
-        yield Finding("settings", "failed", str(error), fix)
-    else:
-        yield Finding(
-            "settings", "ok", f"{served}: {'single user, no login' if settings.single_user else 'users log in'}"
-        )
-        yield _check_model("model", settings.model, settings, environ, asks)
-        if settings.memory_model not in ("", settings.model):
-            yield _check_model("memory model", settings.memory_model, settings, environ, asks)
-        yield _check_store(settings)
-    yield _check_server(shell, url, token)
-
-
-def _check_model(check: str, name: str, settings: Settings, environ: Mapping[str, str], asks: bool) -> Finding:
+def _check_model(name: str, settings: Settings, environ: Mapping[str, str], asks: bool) -> str:
     """Ask a model for a word; of the local one that nobody serves yet, look for what it needs."""
-    if not settings.local_base_url and name in ("", LOCAL) and not (settings.deployment and not name):
-        return _check_local_model(check, settings, environ)
-    named = name or settings.deployment
+    named = name or settings.deployment or LOCAL
+    if named == LOCAL and not settings.local_base_url:
+        provider = "set OPENAI_API_KEY, or PALIMPSEST_MODEL=provider:model with its key, in .env"
+        if (why := lacks(environ)) and not weights.openmp(why):  # the first `palimpsest dev` fetches it
+            raise Refused(f"no model is configured, and the local one cannot be served: {why}; or {provider}")
+        try:
+            chosen = weights.choose(settings.local_model)
+        except ValueError as error:
+            raise Refused(f"{error}: change PALIMPSEST_LOCAL_MODEL in .env") from error
+        is_here = isinstance(chosen, Path) or weights.find(chosen, weights.cache_folder())
+        where = "is here" if is_here else "is fetched once, by the first `palimpsest dev`"
+        return f"the local model {settings.local_model} {where} (small and slow; or {provider})"
     if not asks:
-        return Finding(check, "ok", f"{named}, not asked")
+        return f"{named}, not asked"
     if why := ask_model(environ, name):
-        return Finding(check, "failed", f"{named}: {why}", "set what it names in .env, and ask the doctor again")
-    return Finding(check, "ok", f"{named} answers")
+        raise Refused(f"{named}: {why} Set what it names in .env, and ask the doctor again.")
+    return f"{named} answers"
 
 
 def ask_model(environ: Mapping[str, str], name: str) -> str:
@@ -111,27 +102,15 @@ def ask_model(environ: Mapping[str, str], name: str) -> str:
         return error.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2] or "it could not be asked."
 
 
-def _check_local_model(check: str, settings: Settings, environ: Mapping[str, str]) -> Finding:
-    if (why := lacks(environ)) and not weights.openmp(why):  # the first `palimpsest dev` fetches it
-        return Finding(check, "failed", f"no model is configured, and the local one cannot be served: {why}", _PROVIDER)
-    try:
-        chosen = weights.choose(settings.local_model)
-    except ValueError as error:
-        return Finding(check, "failed", str(error), "change PALIMPSEST_LOCAL_MODEL in .env")
-    if isinstance(chosen, Path) or weights.find(chosen, weights.cache_folder()):
-        return Finding(check, "ok", f"the local model {settings.local_model} is here (small and slow; or {_PROVIDER})")
-    said = f"the local model {chosen.name} is fetched by the first `palimpsest dev`, {chosen.size / 1e9:.1f} GB, once"
-    return Finding(check, "warning", said, f"or {_PROVIDER}")
-
-
-def _check_store(settings: Settings) -> Finding:
+def _check_store(settings: Settings) -> str:
     """Look whether the SQLite files and their folder can be written, or the configured Postgres answers."""
     folder, uri = settings.data_dir, settings.database_uri
     if not uri:
         if why := unfit(folder):
-            fix = "mend that, or begin anew: move the file away, start, and `palimpsest import` your last export"
-            return Finding("store", "failed", why, fix)
-        return Finding("store", "ok", f"{folder} is {'there' if folder.exists() else 'made by the first start'}")
+            raise Refused(
+                f"{why}; or begin anew: name another PALIMPSEST_DATA_DIR, and `palimpsest import` your last export"
+            )
+        return f"{folder} is {'there' if folder.exists() else 'made by the first start'}"
     try:
         import psycopg
 
@@ -139,26 +118,25 @@ def _check_store(settings: Settings) -> Finding:
 
         psycopg.connect(uri, connect_timeout=_CONNECT_SECONDS).close()
     except ImportError as error:
-        fix = lacking(error, "pip install 'palimpsest-memory[postgres]'")
-        return Finding("store", "failed", "DATABASE_URI needs Postgres's client", fix)
+        why = lacking(error, "pip install 'palimpsest-memory[postgres]'")
+        raise Refused(f"DATABASE_URI needs Postgres's client: {why}") from error
     except psycopg.Error as error:
-        said = f"{place_of(uri)} does not answer: {' '.join(str(error).split())}"
-        return Finding("store", "failed", said, "start it, or correct DATABASE_URI")
-    return Finding("store", "ok", f"Postgres answers: {place_of(uri)}")
+        why = " ".join(str(error).split())
+        raise Refused(f"{place_of(uri)} does not answer: {why}: start it, or correct DATABASE_URI") from error
+    return f"Postgres answers: {place_of(uri)}"
 
 
-def _check_server(shell: Shell, url: str | None, token: str | None) -> Finding:
+def _check_server(shell: Shell, url: str | None, token: str | None) -> str:
     """Look at the server that would be asked."""
+    if not (url := url or client_settings(shell).url):
+        return "none of this folder runs: `palimpsest dev` starts one"
     try:
-        if not (url := url or client_settings(shell).url):
-            return Finding("server", "none", "none of this folder runs: `palimpsest dev` starts one")
         with open_memory(shell, url, token) as memory:
             there = memory.get("/overview")
-            known = f"{counted(there['facts'], 'fact')}, {counted(there['pending'], 'update')} to be learned"
-            return Finding("server", "ok", f"{url} answers: {known}")
+            waiting = counted(there["pending"], "update")
+            return f"{url} answers: {counted(there['facts'], 'fact')}, {waiting} to be learned"
     except Refused as refused:
         is_away = isinstance(refused.__cause__, httpx.ConnectError | httpx.ConnectTimeout)
-        if is_away and is_loopback(httpx.URL(url or "").host):
-            return Finding("server", "none", str(refused))
-        fix = "change --url, --token or their variables, or stop what is there"
-        return Finding("server", "failed", str(refused), fix)
+        if is_away and is_loopback(httpx.URL(url).host):
+            return str(refused)
+        raise

@@ -5,15 +5,13 @@ import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import click
-
 from graphs.cli.client import MemoryClient
-from graphs.cli.shell import Json, Refused, Shell, counted
+from graphs.cli.shell import Json, Refused, Shell
 from memory.archive.entries import FORMAT, SCHEMA
-from memory.backfill.conversation import PASTED, Conversation, Flaw, Origin
+from memory.backfill.conversation import Conversation, Flaw, Origin
 from memory.backfill.files import Unreadable, read_file
 from memory.config import MemoryConfig
 from memory.message import StoredMessage
@@ -43,46 +41,29 @@ class ImportPlan:
         flaws: What cannot be read, and costs nothing else.
     """
 
-    conversations: list[Conversation]
-    facts: list[str]
-    left_out: Counter[str]
-    flaws: list[Flaw]
-
-    @property
-    def messages(self) -> list[StoredMessage]:
-        """All messages."""
-        return [one for conversation in self.conversations for one in conversation.messages]
+    conversations: list[Conversation] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    flaws: list[Flaw] = field(default_factory=list)
 
     def estimate(self) -> dict[str, Json]:
         """Return what there is to import, and how often a model is asked to learn it, at least."""
-        said = self.messages
+        times = [one.time for conversation in self.conversations for one in conversation.messages]
         return {
             "conversations": len(self.conversations),
-            "messages": len(said),
-            "bytes": sum(len(one.text.encode("utf-8", "replace")) for one in said),
-            "first": min((one.time for one in said), default=""),
-            "last": max((one.time for one in said), default=""),
-            "pasted": sum(one.id.startswith(PASTED) for one in said),
+            "messages": len(times),
+            "first": min(times, default=""),
+            "last": max(times, default=""),
             "left_out": self.left_out,
             "facts": len(self.facts),
-            "extractions": max(len(self.conversations), -(-len(said) // MemoryConfig().portion_messages)),
+            "extractions": max(len(self.conversations), -(-len(times) // MemoryConfig().portion_messages)),
         }
-
-    def tell(self, shell: Shell) -> None:
-        """Say what there is to import, and what learning it takes."""
-        found = self.estimate()
-        when = f", from {found['first'][:10]} to {found['last'][:10]}" if found["messages"] else ""
-        talks, messages = counted(len(self.conversations), "conversation"), counted(found["messages"], "message")
-        shell.say(f"{talks} with {messages}{when}: a model is asked about {counted(found['extractions'], 'time')}")
-        left = ", ".join(f"{number} {kind}" for kind, number in self.left_out.items()) or "nothing"
-        pasted, facts = counted(found["pasted"], "pasted text"), counted(len(self.facts), "remembered sentence")
-        shell.say(f"{pasted} to be found and not learned, {facts} to wait for your yes, left out: {left}")
 
 
 def gather(files: Iterable[str]) -> ImportPlan:
     """Read all files before anything is sent: a broken one is known before half of it is in."""
     parts: defaultdict[tuple[Origin, str], dict[str, StoredMessage]] = defaultdict(dict)
-    plan = ImportPlan([], [], Counter(), [])
+    plan = ImportPlan()
     try:
         for found in (each for file in files for each in read_file(Path(file))):
             if isinstance(found, Flaw):
@@ -103,51 +84,38 @@ def gather(files: Iterable[str]) -> ImportPlan:
     return plan
 
 
-def send_all(memory: MemoryClient, shell: Shell, plan: ImportPlan, name: str | None, *, learn: bool) -> None:
-    """Write all of it into the journal, and have it learned.
+def send_all(memory: MemoryClient, shell: Shell, plan: ImportPlan, name: str | None, *, learn: bool) -> dict[str, Json]:
+    """Write all of it into the journal, and have it learned; return what that did, in messages.
 
     Args:
         memory: Takes it.
-        shell: Where it is told what is done.
+        shell: Where it is told how much is done.
         plan: What there is.
         name: What the import is called; by default as where each conversation was held.
         learn: Whether it is to be learned.
     """
-    found, tokens = plan.estimate(), dict[str, str]()
-    limits: Json = {"portion_messages": _PIECE_MESSAGES, "journal_bytes": found["bytes"]}
+    tokens: dict[str, str] = {}
+    portion = 0
     for origin in dict.fromkeys(each.origin for each in plan.conversations):
         opened = memory.ask("PUT", f"/sources/{name or origin}", {"origin": origin})
-        tokens[opened["name"]], limits = opened["token"], opened["limits"]
-    if found["bytes"] > limits["journal_bytes"]:
-        shell.note(f"the journal keeps {limits['journal_bytes']} bytes of {found['bytes']}: the oldest go first")
+        tokens[opened["name"]], portion = opened["token"], opened["limits"]["portion_messages"]
     done = _send(memory, shell, plan, name, tokens)
     if learn and tokens:
-        done = _send(memory, shell, plan, name, tokens, limits["portion_messages"]) | {"journal": done["journal"]}
+        done = _send(memory, shell, plan, name, tokens, portion) | {"journal": done["journal"]}
     if plan.facts:
         # An export may hold what waits, and is the same twice.
-        held_back = {"category": "knowledge", "confidence": 1, "status": "waiting"}
+        held = {"category": "knowledge", "confidence": 1, "status": "waiting"}
         lines: list[Json] = [{"format": FORMAT, "schema": SCHEMA}]
-        lines += [{"fact": {"content": each, **held_back}} for each in plan.facts]
+        lines += [{"fact": {"content": each, **held}} for each in plan.facts]
         memory.ask("POST", "/import", content=io.BytesIO("\n".join(map(json.dumps, lines)).encode()))
     waiting, dead = _left(memory, tokens)
-    shell.answer({"sources": sorted(tokens), **found, **done, "waiting": waiting, "dead": dead})
-    new = counted(done["journal"], "message")
-    shell.say(f"{new} new in the journal, {done['queued']} to be learned, {done['known']} known already")
-    if done["elsewhere"]:
-        shell.say(f"{counted(done['elsewhere'], 'conversation')} left alone: memory has them from elsewhere")
-    if waiting:
-        shell.say(f"{counted(waiting, 'message')} wait: a server learns them; then run this again for the rest")
-    for each in sorted(tokens):
-        shell.note(f"to take it back: palimpsest erase source {each}")
-    if dead:
-        shell.say(f"{counted(dead, 'update')} failed for good: `palimpsest pending retry --all` tries again")
-        raise click.exceptions.Exit(1)
+    return {"sources": sorted(tokens), **done, "waiting": waiting, "dead": dead}
 
 
 def _send(
     memory: MemoryClient, shell: Shell, plan: ImportPlan, name: str | None, tokens: dict[str, str], portion: int = 0
 ) -> dict[str, int]:
-    """Send all of it once, and return what that did, in messages, as the answers say.
+    """Send all of it once, and return what that did, as the answers say.
 
     Args:
         memory: Takes it.
@@ -157,20 +125,18 @@ def _send(
         tokens: What is sent with a piece of each source.
         portion: So many messages go together to be learned, no faster than that is done; 0 only writes them down.
     """
-    done, sent, told = dict.fromkeys(_COUNTS, 0), 0, time.monotonic()
+    done, told = dict.fromkeys(_COUNTS, 0), time.monotonic()
     for source, piece in _pieces(plan.conversations, name, portion or _PIECE_MESSAGES):
-        held = [each.to_json() for each in piece]
-        path, body = f"/sources/{source}/conversations", {"token": tokens[source], "conversations": held}
-        answer = memory.post(path, **body, learn=bool(portion))
+        held, path = [each.to_json() for each in piece], f"/sources/{source}/conversations"
+        answer = memory.post(path, token=tokens[source], conversations=held, learn=bool(portion))
         done = {each: done[each] + answer[each] for each in _COUNTS}
         if memory.is_local and portion and answer["waiting"] >= _ON_THE_WAY_IN_FILES:
             break
-        if answer["waiting"] >= _ON_THE_WAY and portion:
+        if portion and answer["waiting"] >= _ON_THE_WAY:
             _wait_until_fewer_wait(memory, tokens, _ON_THE_WAY)
-        sent += sum(len(each.messages) - each.goes_on for each in piece)
         if time.monotonic() - told > _SAY_EVERY_SECONDS:
             told = time.monotonic()
-            shell.note(f"{'learning' if portion else 'writing down'}: {sent} of {len(plan.messages)} messages")
+            shell.note(f"so far: {', '.join(f'{number} {each}' for each, number in done.items())}")
     if portion:
         _wait_until_fewer_wait(memory, tokens, 1)
     return done

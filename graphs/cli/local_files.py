@@ -6,21 +6,23 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import httpx
 from starlette.types import ASGIApp
 
 from graphs.cli.shell import Refused
 from graphs.data_folder import CHECKPOINTS, STORE, unfit
-from graphs.identity import LOCAL_USER
 from graphs.persistence import leave_no_bytes
 from graphs.persistence.sqlite_saver import CheckpointFile
 from graphs.persistence.sqlite_store import open_store
 from graphs.server.api import MemoryApi, Service
-from graphs.server.api.guard import RateLimit, RefusedRequest
-from graphs.server.threads import Json, ServerCrons, ServerThreads
+from graphs.server.api.guard import RateLimit
+from graphs.server.threads import ServerCrons, ServerThreads
 from graphs.settings import Settings, under_langgraph_dev
+
+if TYPE_CHECKING:
+    from langgraph_sdk.client import LangGraphClient
 
 _MAKE_FILES = ("/memory/import", "/memory/sources/")
 
@@ -72,8 +74,8 @@ class LocalFiles(httpx.BaseTransport):
             self.api.state.service = Service(
                 settings=self.settings,
                 store=store,
-                threads=_FileThreads(checkpoints),
-                crons=_NoCrons(True, _no_server),
+                threads=ServerThreads(True, lambda: cast("LangGraphClient", _NoServer())),
+                crons=ServerCrons(True, lambda: cast("LangGraphClient", _NoServer())),
                 checkpoints=checkpoints,
                 empty_logs=partial(leave_no_bytes, self.folder),
                 limit=RateLimit(1_000_000_000),
@@ -111,31 +113,16 @@ def _is_open_elsewhere(path: Path) -> bool:
     return False
 
 
-def _no_server() -> NoReturn:
-    raise RefusedRequest(409, "only the server has this in its files, in the rows of its threads: start it, and ask it")
+class _NoServer:
+    """What asks a server for threads or crons finds none: threads of files are known by their checkpoints."""
 
+    async def search(self, **_: object) -> list[object]:
+        """Find nothing."""
+        return []
 
-class _FileThreads(ServerThreads):
-    """The threads as their checkpoints tell of them. What only a server knows of them, their rows, is not here.
+    @property
+    def threads(self) -> Self:
+        """No threads."""
+        return self
 
-    Args:
-        checkpoints: Knows which threads there are.
-    """
-
-    def __init__(self, checkpoints: CheckpointFile) -> None:
-        super().__init__(True, _no_server)
-        self._checkpoints = checkpoints
-
-    async def all_of(self, _user_id: str) -> AsyncIterator[str]:
-        """Yield the ids of the threads."""
-        for thread_id in await self._checkpoints.threads_of(["", LOCAL_USER]):
-            yield thread_id
-
-
-class _NoCrons(ServerCrons):
-    """The crons as the files tell of them: only a server knows of any."""
-
-    async def all_of(self, _user_id: str) -> AsyncIterator[tuple[str, Json]]:
-        """Yield nothing."""
-        return
-        yield  # makes it a generator
+    crons = threads

@@ -51,7 +51,7 @@ def look(environ: dict[str, str], *words: str, server: httpx.BaseTransport = NOB
 def test_a_sound_set_up_is_sound(folder: Path) -> None:
     found = look({**PROVIDER, "PALIMPSEST_MEMORY_MODEL": "openai:gpt-4.1"})
     states = {check: each["state"] for check, each in found.items()}
-    assert states == {"settings": "ok", "model": "ok", "memory model": "ok", "store": "ok", "server": "none"}
+    assert states == {"settings": "ok", "model": "ok", "memory model": "ok", "store": "ok", "server": "ok"}
     assert "not asked" in found["memory model"]["said"]
     assert look({**PROVIDER, "PALIMPSEST_DATA_DIR": "new/folder"})["store"]["state"] == "ok"
 
@@ -65,7 +65,7 @@ def test_a_full_disk_is_named(folder: Path) -> None:
         found = look({**PROVIDER, "PALIMPSEST_DATA_DIR": str(disk / "data")})["store"]
     finally:
         subprocess.run(["umount", disk], check=True)
-    assert (found["state"], found["said"]) == ("failed", f"the disk of {disk} is full: make room")
+    assert (found["state"], found["said"].startswith(f"the disk of {disk} is full: make room")) == ("failed", True)
 
 
 def broken_file(folder: Path) -> None:
@@ -91,7 +91,7 @@ def nothing(_: Path) -> None:
 @pytest.mark.parametrize(
     ("breaks", "environ", "check", "state", "told"),
     [
-        (nothing, {"PALIMPSEST_MAX_FACTS": "many"}, "settings", "failed", "PALIMPSEST_MAX_FACTS.*in .env"),
+        (nothing, {"PALIMPSEST_MAX_FACTS": "many"}, "settings", "failed", "PALIMPSEST_MAX_FACTS must be"),
         (nothing, {"LANGGRAPH_AES_KEY": "k" * 32}, "settings", "failed", "unset it, and encrypt the disk"),
         (broken_file, {}, "settings", "failed", "langgraph.json is no configuration"),
         (login_without_a_secret, {}, "settings", "failed", "PALIMPSEST_AUTH_SECRET"),
@@ -109,8 +109,7 @@ def test_what_is_broken_is_named_with_its_fix(
     breaks(folder)
     found = look({**PROVIDER, **environ})[check]
     assert found["state"] == state
-    assert re.search(told, f"{found['said']} {found['fix']}"), found
-    assert found["fix"]
+    assert re.search(told, found["said"]), found
 
 
 def test_a_misspelt_variable_is_named_with_the_one_that_is_meant(folder: Path) -> None:
@@ -141,7 +140,7 @@ def test_a_server_is_told_from_one_that_is_locked_down_away_or_another(folder: P
     locked = look(PROVIDER, server=served())["server"]
     assert (locked["state"], "PALIMPSEST_TOKEN" in locked["said"]) == ("failed", True)
     away = look(PROVIDER, "--url", "https://memory.example")["server"]
-    assert (away["state"], "--url" in away["fix"]) == ("failed", True)
+    assert (away["state"], "--url" in away["said"]) == ("failed", True)
     other = look(PROVIDER, server=Failing(httpx.Response(404)))["server"]
     assert (other["state"], "another server" in other["said"]) == ("failed", True)
     strange = look(PROVIDER, server=Failing(httpx.Response(200, json={"status": "ok"})))["server"]
