@@ -756,9 +756,9 @@ MUTANTS = (
     ),
     Mutant(
         "a cut's words lose to older ones",
-        "memory/updates/transcript.py",
-        "words = message if at >= written.get(message.id, at) else earlier",
-        "words = message",
+        "memory/updates/reading.py",
+        "words = one if entry.created >= at else earlier",
+        "words = one",
         (EDITED,),
     ),
     Mutant(

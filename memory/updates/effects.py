@@ -4,7 +4,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -94,52 +93,38 @@ class ModelCalls:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._max_workers, self._max_abandoned = max_workers, max_abandoned
+        self._waited_for = threading.BoundedSemaphore(max_workers)
+        self._running = threading.BoundedSemaphore(max_workers + max_abandoned)
         self._clock, self._sleep = clock, sleep
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._last_start = float("-inf")
-        self._waited_for = 0
-        self._abandoned: set[Future[object]] = set()
 
     def run(self, call: Callable[[], T], timeout: float, spacing: float = 0.0) -> T:
         """Make the call when a place is free, so many seconds after the one before, and return its value.
 
+        A thread cannot be ended: a call that takes too long is abandoned, and runs until it ends by itself.
+
         Raises:
             TimeoutError: If the call takes longer than `timeout` seconds, not counting the wait for its start; or if
-                abandoned calls hold all places.
+                abandoned calls hold all places for so long.
         """
-        with self._changed:
-            self._changed.wait_for(lambda: self._places() <= 0 or self._waited_for < self._places())
-            if self._places() <= 0:
+        with self._waited_for:
+            if not self._running.acquire(timeout=timeout):
                 raise TimeoutError("every place is held by a model call that passed its deadline and still runs")
-            self._waited_for += 1
-            now = self._clock()
-            self._last_start = max(now, self._last_start + spacing)
-            delay = self._last_start - now
-        future: Future[T] | None = None
-        try:
-            if delay > 0:
-                self._sleep(delay)
-            future = in_daemon_thread(call)
+            with self._lock:
+                now = self._clock()
+                self._last_start = max(now, self._last_start + spacing)
+                delay = self._last_start - now
+            try:
+                if delay > 0:
+                    self._sleep(delay)
+                future = in_daemon_thread(call)
+            except BaseException:
+                self._running.release()
+                raise
+            future.add_done_callback(lambda _: self._running.release())
             return future.result(timeout)
-        finally:
-            with self._changed:
-                self._waited_for -= 1
-                if future and not future.done():  # a thread cannot be ended: it is abandoned until it ends by itself
-                    self._abandoned.add(future)  # type: ignore[arg-type]  # only ever asked whether it has ended
-                self._changed.notify_all()
-            if future:
-                future.add_done_callback(self._ended)
 
     async def arun(self, call: Callable[[], T], timeout: float, spacing: float = 0.0) -> T:
         """Make the call like `run`, without holding up the event loop."""
         return await asyncio.wrap_future(in_daemon_thread(partial(self.run, call, timeout, spacing)))
-
-    def _places(self) -> int:
-        """Return how many calls may be waited for; abandoned ones beyond their number take places from them."""
-        return self._max_workers - max(0, len(self._abandoned) - self._max_abandoned)
-
-    def _ended(self, future: "Future[T]") -> None:
-        with self._changed:
-            self._abandoned.discard(future)
-            self._changed.notify_all()

@@ -9,7 +9,7 @@ from memory.extraction.dialogue import in_pieces, read_chars
 from memory.message import StoredMessage
 from memory.text import flush_hash
 from memory.updates.entry import Entry
-from memory.updates.transcript import exchanges, is_scheduled, merge, strip_scheduled, unseen
+from memory.updates.transcript import exchanges, is_scheduled, strip_scheduled, unseen
 
 # One model call reads so many messages, and this many characters for each of them, so that neither a backlog nor a long
 # message makes a prompt that the model does not take, or an answer with more facts than are believed at once.
@@ -52,27 +52,41 @@ def read_together(entries: Sequence[Entry], flushed: Mapping[str, str], *, after
     # Who spoke alone at first may not be the user: the newest knows.
     if (speaker := max(entries, key=attrgetter("created")).speaker) is not None:
         entries = [replace(one, messages=tuple(each.heard(speaker) for each in one.messages)) for one in entries]
-    said_since = {one.id for entry in entries if entry.kind == "turn" for one in entry.to_learn if not one.seen}
-
-    def counts(message: StoredMessage, entry: Entry) -> bool:
-        return entry.kind == "turn" or not after_erase or message.id in said_since or _hash(message) in flushed
-
-    written = [(entry.created, [one for one in entry.to_learn if counts(one, entry)]) for entry in entries]
+    listed = [(entry, one) for entry in entries for one in entry.to_learn]
+    since = {one.id for entry, one in listed if entry.kind == "turn" and not one.seen}
+    if after_erase:
+        listed = [
+            (entry, one) for entry, one in listed if entry.kind == "turn" or one.id in since or _hash(one) in flushed
+        ]
+    in_turns = {one.id for entry, one in listed if entry.kind == "turn"}
+    cut_ids = {one.id for entry, one in listed if entry.kind == "cut"}
     # A message that comes again, in a cut, was said when it was flushed first. One of a turn was said then, also where
     # somebody says the same on another day.
-    in_turns = {
-        one.id for entry, (_, said) in zip(entries, written, strict=True) if entry.kind == "turn" for one in said
-    }
     messages = tuple(
         one if one.id in in_turns else replace(one, time=min(one.time, flushed.get(_hash(one), one.time)))
-        for one in merge(written)
+        for one in _merged(listed)
     )
     talk = strip_scheduled(_without_scheduled_replies(messages, flushed))
-    cut_ids = {one.id for entry, (_, said) in zip(entries, written, strict=True) if entry.kind == "cut" for one in said}
     cut = tuple(one for one in talk if one.id in cut_ids)
     # What a turn holds as context only was said in another one, which has its own line.
     said = tuple(one for one in talk if one.id in cut_ids or not one.seen)
     return Reading(unseen(talk, flushed), said, cut, messages)
+
+
+def _merged(listed: Iterable[tuple[Entry, StoredMessage]]) -> list[StoredMessage]:
+    """Return what entries hold, each id once.
+
+    A message stands at its first place and as of its earliest time, but in the words that were written down last: a
+    user may have edited it, and what a summary cut comes first though it was written down after the turns.
+    """
+    merged: dict[str, tuple[float, StoredMessage]] = {}
+    for entry, one in listed:
+        at, earlier = merged.get(one.id, (entry.created, one))
+        words = one if entry.created >= at else earlier
+        time, edit = min(earlier.time, one.time), earlier.edit or one.edit
+        words = replace(words, time=time, edit=edit, seen=earlier.seen and one.seen)
+        merged[one.id] = (max(at, entry.created), words)
+    return [words for _, words in merged.values()]
 
 
 def _hash(message: StoredMessage) -> str:
@@ -112,12 +126,12 @@ def together(entries: Iterable[Entry], limit: int = PORTION_MESSAGES) -> list[tu
     """Group entries that are updated together: of one thread, meant for one model, and not too much to read at once."""
     groups: dict[tuple[str, str], list[list[Entry]]] = {}
     for entry in sorted(entries, key=in_thread):
-        parts = groups.setdefault((entry.thread_id, entry.model), [[]])
+        parts = groups.setdefault((entry.thread_id, entry.model), [])
         # Turns share messages: one begins with the answer before it. A cut repeats what turns hold, or what was read:
         # counted, it would take a call of its own. What else it brings is read in portions.
-        turns = [one for one in (*parts[-1], entry) if one.kind == "turn"]
+        turns = [one for one in (*(parts[-1] if parts else ()), entry) if one.kind == "turn"]
         messages = {message.id: message for one in turns for message in one.to_learn}
-        if parts[-1] and _is_too_much(messages.values(), limit):
+        if not parts or _is_too_much(messages.values(), limit):
             parts.append([])
         parts[-1].append(entry)
     return [tuple(part) for parts in groups.values() for part in parts]

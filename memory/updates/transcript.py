@@ -50,27 +50,6 @@ def to_turn(messages: Sequence[BaseMessage], time: str, speaker: str | None = No
     return (*(replace(one, seen=True) for one in context), *to_stored(latest_turn(messages), time, speaker))
 
 
-def merge(lists: Iterable[tuple[float, Sequence[StoredMessage]]]) -> tuple[StoredMessage, ...]:
-    """Return the messages of several lists as one, each id once.
-
-    A message stands at its first place and as of its earliest time, but in the words that were written down last: a
-    user may have edited it, and what a summary cut comes first though it was written down after the turns.
-
-    Args:
-        lists: In the order of what was said, each after the time at which it was written down; of two that were
-            written down at the same time, the later one's words count.
-    """
-    merged: dict[str, StoredMessage] = {}
-    written: dict[str, float] = {}
-    for at, message in ((at, one) for at, messages in lists for one in messages):
-        earlier = merged.get(message.id, message)
-        words = message if at >= written.get(message.id, at) else earlier
-        written[message.id] = max(at, written.get(message.id, at))
-        time, edit = min(earlier.time, message.time), earlier.edit or message.edit
-        merged[message.id] = replace(words, time=time, edit=edit, seen=earlier.seen and message.seen)
-    return tuple(merged.values())
-
-
 def is_scheduled(message: StoredMessage) -> bool:
     """Say whether a scheduler sent the message, not a person."""
     return message.role == "user" and message.text.lstrip().startswith(SCHEDULED)
@@ -135,6 +114,30 @@ class ThreadView:
     begun: float = math.inf
 
 
+def without_edits(entries: Sequence[Entry], view: ThreadView, until: float) -> list[Entry]:
+    """Return the pending turns of a thread whose edited messages are others now, with their ids.
+
+    Args:
+        entries: What is pending of the thread, in the order in which it was written down.
+        view: What the thread holds now.
+        until: When that was, in seconds since the epoch.
+    """
+    turns = [entry for entry in entries if entry.kind == "turn"]
+    gone, changed = edited_away(entries, view), []
+    for entry in turns:
+        before = tuple(one.id for one in entry.messages if one.id in gone and one.id in entry.edited_away)
+        now = replace(entry, edited_away=tuple(one.id for one in entry.messages if one.id in gone))
+        # From an entry that was written after the view nothing more is taken, nor from one that was said in a run
+        # beside it, as later turns began when both had been said. A message that is back is given back in any case.
+        if now.edited_away != before and entry.created > until:
+            now = replace(entry, edited_away=before)
+        elif now.edited_away != before and (entry.overlapped or _is_beside(entry, view)):
+            now = replace(entry, edited_away=before, overlapped=True)
+        if now != entry:
+            changed.append(now)
+    return changed
+
+
 def edited_away(entries: Iterable[Entry], view: ThreadView) -> frozenset[str]:
     """Return the ids of pending messages that the user edited away, on the branch that the thread goes on from.
 
@@ -151,9 +154,7 @@ def edited_away(entries: Iterable[Entry], view: ThreadView) -> frozenset[str]:
     """
     pending = list(entries)
     turns = [entry for entry in pending if entry.kind == "turn"]
-    cut = {message.id for entry in pending if entry.kind == "cut" for message in entry.messages}
-    said = {message.id for entry in turns for message in entry.messages} - cut
-    held = cut | {identity for identity in said if identity in view.ids}
+    held = {one.id for entry in pending for one in entry.messages if entry.kind == "cut" or one.id in view.ids}
     before = _predecessors(turns)
     # Whoever trims a thread takes its beginning away: what was said before a held message was not edited away.
     kept, open_ends = set(held), list(held)
@@ -185,29 +186,3 @@ def _predecessors(turns: Iterable[Entry]) -> dict[str, set[str]]:
         for one, following in pairwise(messages):
             before.setdefault(following.id, set()).add(one.id)
     return before
-
-
-def without_edits(entries: Iterable[Entry], view: ThreadView, until: float) -> list[Entry]:
-    """Return the pending turns of a thread whose edited messages are others now, with their ids.
-
-    Args:
-        entries: What is pending of the thread, in the order in which it was written down.
-        view: What the thread holds now.
-        until: When that was, in seconds since the epoch.
-    """
-    pending = list(entries)
-    gone = edited_away(pending, view)
-    changed = []
-    for entry in (entry for entry in pending if entry.kind == "turn"):
-        # From an entry that was written after the view nothing more is taken. A message that is back in the thread is
-        # given back in any case.
-        before = tuple(one.id for one in entry.messages if one.id in gone and one.id in entry.edited_away)
-        aside = tuple(one.id for one in entry.messages if one.id in gone) if entry.created <= until else before
-        now = entry
-        if aside != before and (entry.overlapped or _is_beside(entry, view)):
-            now, aside = replace(entry, overlapped=True), before  # as later turns began when both had been said
-        if aside != entry.edited_away:
-            now = replace(now, edited_away=aside)
-        if now != entry:
-            changed.append(now)
-    return changed

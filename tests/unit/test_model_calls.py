@@ -68,7 +68,7 @@ def test_B5_calls_that_hang_do_not_pile_up_and_the_rest_goes_on_when_one_ends() 
         assert begun.acquire(timeout=PATIENCE)  # a call may be given up before its thread has run at all
     assert most == 8
     with pytest.raises(TimeoutError, match="every place"):
-        calls.run(lambda: "no place", timeout=PATIENCE)
+        calls.run(lambda: "no place", timeout=0.02)
     release.set()
     for _ in range(8):
         assert ended.acquire(timeout=PATIENCE)
@@ -89,7 +89,7 @@ async def test_B5_one_who_waits_for_a_place_fails_when_hung_calls_took_the_last(
 
     hung = asyncio.create_task(calls.arun(hang, 0.2))
     await asyncio.to_thread(begun.wait, PATIENCE)
-    waiting = asyncio.create_task(calls.arun(lambda: "next", PATIENCE))
+    waiting = asyncio.create_task(calls.arun(lambda: "next", 0.2))
     with pytest.raises(TimeoutError):
         await hung
     with pytest.raises(TimeoutError, match="every place"):
