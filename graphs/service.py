@@ -6,7 +6,6 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary, WeakSet
 
 from langchain_core.language_models import BaseChatModel
@@ -25,7 +24,6 @@ from graphs.turn.deadlines import StoreWatch, TurnDeadlines
 from graphs.turn.left import LeftTurns
 from graphs.turn.prepared import PreparedSummaries
 from memory.effects import StoreEffects, arun, arun_patiently, in_daemon_thread, run, tolerated
-from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.retention import KINDS, clean
 from memory.turn import Closing, close_turn
@@ -33,6 +31,7 @@ from memory.updates import outbox
 from memory.updates.conversation import ConversationContext
 from memory.updates.effects import ModelCalls
 from memory.updates.lease import Worker
+from memory.updates.outbox import Queued
 from memory.updates.queue import MemoryUpdateQueue
 from memory.updates.update import Drained
 from memory.updates.updater import MemoryUpdater
@@ -41,19 +40,6 @@ logger = logging.getLogger(__name__)
 
 _HOUR = 3_600.0
 _DAY = 24 * _HOUR
-
-
-@dataclass(frozen=True, slots=True)
-class Queued:
-    """What became of a turn that was written down.
-
-    Attributes:
-        entry: Key of the pending update.
-        due: When it runs at the latest, ISO 8601.
-    """
-
-    entry: str
-    due: str
 
 
 class MemoryService:
@@ -142,11 +128,10 @@ class MemoryService:
         if not self._config.enabled:
             return None
         writing = functools.partial(close_turn, closing, self.clock(), self._config.max_wait_seconds)
-        recorded = await arun_patiently(store, writing)
-        if recorded is None:
-            return None
-        self.trigger(store, closing)
-        return Queued(recorded.key, iso_time(recorded.due))
+        queued = await arun_patiently(store, writing)
+        if queued:
+            self.trigger(store, closing)
+        return queued
 
     def trigger(self, store: BaseStore, closing: Closing, *, at_once: bool = False) -> None:
         """Have what was written down read after its quiet time; where this is lost, a sweep takes it when it is due."""
@@ -162,8 +147,7 @@ class MemoryService:
         loop = getattr(store, "loop", None)
         if loop and loop.is_closed():
             raise RuntimeError("the event loop of the store has ended")
-        recorded = run(store, close_turn(closing, self.clock(), self._config.max_wait_seconds))
-        if recorded:
+        if run(store, close_turn(closing, self.clock(), self._config.max_wait_seconds)):
             self.trigger(store, closing, at_once=True)
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:

@@ -24,7 +24,7 @@ from memory.threads import erased_between, read_thread_epoch
 from memory.updates import outbox
 from memory.updates.entry import Entry, EntryKind
 from memory.updates.late import Late
-from memory.updates.outbox import Recorded
+from memory.updates.outbox import Queued
 from memory.updates.receipts import UpdateReceipt, receipts_of
 from memory.updates.transcript import ThreadView, to_turn
 
@@ -264,7 +264,7 @@ class Closing:
 
 
 @transaction
-def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEffects[Recorded | None]:
+def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEffects[Queued | None]:
     """Write a turn down for a later update of memory; doing it twice changes nothing.
 
     Args:

@@ -5,12 +5,13 @@ down as its own turn: under its own epochs, never behind an erase, never in a mo
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Annotated, Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from memory.control import INITIAL_EDIT
@@ -44,30 +45,14 @@ class Unwritten:
         tries: How often it alone could not be written, while other turns could.
     """
 
-    asked: str
+    asked: Annotated[str, Field(min_length=1)]
     at: float
     owner: str
     epochs: TurnEpochs
-    is_read: bool
+    is_read: bool = False
     model: str = ""
     time_zone: str = ""
     tries: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that a thread's state keeps."""
-        kept = {**plain(self), **self.epochs.to_state()}
-        rare = ("model", "time_zone", "tries")
-        return {name: each for name, each in kept.items() if name != "epochs" and (each or name not in rare)}
-
-    @classmethod
-    def from_json(cls, kept: object) -> Self | None:
-        """Return what `to_json` gave, or `None` for what a client wrote there instead."""
-        if not isinstance(kept, Mapping):
-            return None
-        with suppress(ValueError):
-            turn = read_as(cls, {"is_read": False, **kept, "epochs": TurnEpochs.from_state(kept)})
-            return turn if turn.asked else None
-        return None
 
     def closing(self, thread_id: str, owner: Owner, messages: Sequence[BaseMessage], learn_from: str) -> Closing | None:
         """Return what is to be written down of the turn now; `None` if there is nothing, or it may not be learned.
@@ -114,8 +99,11 @@ class Unwritten:
 
 def unwritten_of(kept: object) -> tuple[Unwritten, ...]:
     """Return the turns that a state names, oldest first; what a client wrote there instead is left out."""
-    named = kept if isinstance(kept, list | tuple) else ()
-    return tuple(one for one in map(Unwritten.from_json, named) if one)
+    turns = []
+    for one in kept if isinstance(kept, list | tuple) else ():
+        with suppress(ValueError):
+            turns.append(read_as(Unwritten, one))
+    return tuple(turns)
 
 
 class Named(TypedDict, total=False):
@@ -130,7 +118,8 @@ def named(turns: Iterable[Unwritten]) -> Named:
     by_question = {one.asked: one for one in turns}
     if len(by_question) > MOST:
         logger.warning("%d turns that were not written down are too many and are dropped", len(by_question) - MOST)
-    kept = [one.to_json() for one in list(by_question.values())[-MOST:]]
+    newest = list(by_question.values())[-MOST:]
+    kept = [{name: each for name, each in plain(one).items() if each} for one in newest]
     return Named(unwritten=kept, has_unwritten=True) if kept else Named()
 
 

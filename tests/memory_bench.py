@@ -16,7 +16,7 @@ from memory.updates import outbox
 from memory.updates.effects import ModelCalls
 from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import Worker
-from memory.updates.outbox import Recorded
+from memory.updates.outbox import Queued
 from memory.updates.transcript import ThreadView
 from memory.updates.update import Drained
 from memory.updates.updater import MemoryUpdater
@@ -86,7 +86,7 @@ class MemoryBench:
         thread: str = "T",
         model: str = "",
         view: ThreadView | None = None,
-    ) -> Recorded:
+    ) -> Queued:
         draft = self.draft(messages, owner=owner, kind=kind, thread=thread, model=model)
         recorded = run(self.store, outbox.record(draft, view))
         assert recorded is not None
@@ -115,7 +115,7 @@ class MemoryBench:
             model=model,
         )
 
-    def say(self, *texts: str, owner: Owner = ADA, begin: int = 1, thread: str = "T") -> Recorded:
+    def say(self, *texts: str, owner: Owner = ADA, begin: int = 1, thread: str = "T") -> Queued:
         return self.record(self.messages(*texts, begin=begin), owner=owner, thread=thread)
 
     def drain(self, owner: Owner = ADA) -> Drained:

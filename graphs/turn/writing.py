@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from langchain_core.messages import BaseMessage
 
-from graphs.service import MemoryService, Queued
+from graphs.service import MemoryService
 from graphs.turn.deadlines import StoreAway, tolerated_store
 from graphs.turn.run import STATELESS, Run, mode_in_time
 from graphs.turn.state import NotWritten
@@ -17,6 +17,7 @@ from memory.effects import tolerated
 from memory.turn import Closing, TurnEpochs, learnable, may_learn
 from memory.unwritten import Unwritten, tried_again
 from memory.updates.entry import EntryKind
+from memory.updates.outbox import Queued
 from memory.updates.transcript import ThreadView, latest_turn
 
 logger = logging.getLogger(__name__)

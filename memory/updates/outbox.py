@@ -14,6 +14,7 @@ from memory.control import read_control
 from memory.door import transaction
 from memory.effects import PAGE, StoreEffects, delete, put, read, read_many, scan, side_by_side
 from memory.forms import plain, read_as
+from memory.message import iso_time
 from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_namespace
 from memory.threads import erased_between, read_thread_erase
 from memory.updates.entry import Entry
@@ -24,22 +25,22 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class Queued:
     """What became of a turn that was written down.
 
     Attributes:
-        key: The entry's key.
-        due: When the sweep takes it at the latest, in seconds since the epoch.
+        entry: Key of the pending update.
+        due: When it runs at the latest, ISO 8601.
     """
 
-    key: str
-    due: float
+    entry: str
+    due: str
 
 
 @transaction
 def record(
     draft: Entry, view: ThreadView | None = None, *, thread_epoch: str = "", late: Late | None = None
-) -> StoreEffects[Recorded | None]:
+) -> StoreEffects[Queued | None]:
     """Write down an update: whose thread it is, the entry, its due marker. Writing it down twice changes nothing.
 
     Nothing is written, and the value is `None`, if everything was erased since the draft's epoch, if the thread was
@@ -85,7 +86,7 @@ def record(
     # With one more entry the marker is due no later than before.
     due = min(_due_of(marker, entry.due), entry.due)
     yield [*writes, put(owner.due_namespace, owner.due_key, {"due": due})]
-    return Recorded(key, entry.due)
+    return Queued(key, iso_time(entry.due))
 
 
 def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffects[list[Entry]]:
