@@ -128,29 +128,6 @@ assert "health" in str(answer_schema([], MemoryConfig()))
     assert (done.stdout, done.stderr) == ("['health']\n", "")
 
 
-def test_a_deployment_brings_models_of_its_own(run: Run, model: StubModel) -> None:
-    service = run("model")["make_service"](palimpsest.Settings.from_environment())
-    chat = asyncio.run(service.aload_model("", "chat"))
-    assert chat.invoke("Hello").text == "re: Hello"
-    assert model.requests[-1].model == "house-large"
-
-
-def test_a_program_brings_its_store_and_its_checkpointer(model: StubModel, tmp_path: Path) -> None:
-    assert output("store", model, tmp_path) == "re: Hello, I am Ada.\n"
-    assert {file.name for file in tmp_path.glob("*.sqlite")} == {"checkpoints.sqlite", "store.sqlite"}
-
-
-def test_the_summaries_work_alone(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    run("summaries")
-    assert capsys.readouterr().out == "They talked about travelling.\n"
-
-
-def test_the_facts_work_alone(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    run("facts")
-    shown = capsys.readouterr().out
-    assert shown.index("[knowledge | 0.90] User is allergic to peanuts.") < shown.index("[preference | 0.80]")
-
-
 def test_the_queue_learns_facts(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     run("updater")
     assert capsys.readouterr().out == "['User likes figs.']\n"

@@ -32,3 +32,9 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         if not target.exists() or (anchor and anchor not in anchors(target)):
             wrong.append(link)
     assert wrong == []
+
+
+def test_the_first_page_names_every_page() -> None:
+    first = HOUSE / "docs" / "README.md"
+    named = {(first.parent / link).resolve() for link in _LINK.findall(first.read_text())}
+    assert set(PAGES) - set(PAPERS) - {first} <= named
