@@ -111,8 +111,8 @@ MUTANTS = (
     Mutant(
         "what is sensitive does not wait",
         "memory/facts/applying.py",
-        "elif self._must_wait(change):",
-        "elif False:",
+        "if fact is None and self._must_wait(change):",
+        "if False:",
         (FACTS,),
     ),
     Mutant(
@@ -131,7 +131,7 @@ MUTANTS = (
     ),
     Mutant(
         "the journal tells what waits for a yes",
-        "memory/facts/untold.py",
+        "memory/recall/past.py",
         "{fact.id for fact in (*deleted, *waiting)}",
         "{fact.id for fact in deleted}",
         (FACTS,),
@@ -139,15 +139,15 @@ MUTANTS = (
     Mutant(
         "a message that waits, and no fact was made of, is told",
         "memory/recall/past.py",
-        "entry.without(gone | waits.ids)",
-        "entry.without(gone)",
+        "entry.without(each.gone | each.waiting)",
+        "entry.without(each.gone)",
         (FACTS,),
     ),
     Mutant(
         "a yes to a fact is one to all that its message tells",
-        "memory/facts/untold.py",
-        "words(one.text) <= told.get((thread_id, one.id), set())",
-        "told.get((thread_id, one.id), set())",
+        "memory/recall/past.py",
+        "words(one.text) <= told.get(place, frozenset())",
+        "told.get(place, frozenset())",
         (FACTS,),
     ),
     Mutant(
@@ -411,8 +411,8 @@ MUTANTS = (
     ),
     Mutant(
         "past messages of deleted facts are told again",
-        "memory/facts/untold.py",
-        "is_any = facts.notes or untold.ids",
+        "memory/recall/past.py",
+        "is_any = facts.notes or shunned.ids",
         "is_any = False",
         (FACTS,),
     ),
@@ -475,8 +475,8 @@ MUTANTS = (
     Mutant(
         "who reads the journal in the middle of a deletion keeps what they read",
         "memory/facts/effects.py",
-        "        facts.edit = yield from count_edit(self.owner)\n        if any(fact.status not in HELD",
-        '        facts.edit = "0."\n        if any(fact.status not in HELD',
+        "whole=True, by_hand=True)\n        chain =",
+        'whole=True)\n        facts.edit = "0."\n        chain =',
         (PROMISES,),
     ),
     Mutant(

@@ -11,7 +11,7 @@ from memory.facts.changes import Change, Extraction, Outcome, Refusal, reasons
 from memory.facts.confirmations import Confirmation
 from memory.facts.deletions import forgotten, was_said_before
 from memory.facts.fact import Fact, Status, is_protected, moment
-from memory.facts.profile import approved_sections, drop_sections_about, read_profile, write_profile
+from memory.facts.profile import approved_sections, read_profile, write_profile
 from memory.facts.rows import read_fact_set, save
 from memory.facts.rules import FactSet
 from memory.namespaces import Owner, is_imported
@@ -55,9 +55,7 @@ def change_facts(
         facts.edit = yield from count_edit(owner)
         stays = {each for fact in facts.rows.values() for each in fact.message_ids}
         facts.let_go(update.let_go, but=stays)
-    yield from save(facts)
-    # Or the profile would go on telling what is no longer true; the next update writes such a section anew.
-    yield from drop_sections_about(owner, epoch, facts.over(), kept={section.name for section in sections})
+    yield from save(facts, kept={section.name for section in sections})
     logger.info(
         "applied an extraction: created %d, confirmed %d, superseded %d, waiting %d, refused %s",
         *map(len, (outcome.created, outcome.confirmed, outcome.superseded, outcome.waiting)),
@@ -95,7 +93,7 @@ class FactUpdate:
             if refusal.reason in ("instruction_like", "suspected", "unfounded") and not self._facts.saying(
                 refusal.content
             ):
-                self._facts.add(self._draft(refusal.as_change(), "quarantined"), self._config)
+                self._facts.add(self._draft(refusal, "quarantined"), self._config)
         for change in extraction.changes:
             if change in forgotten:
                 self._refused.append(change.refused("forgotten"))
@@ -145,25 +143,21 @@ class FactUpdate:
     def _learn(self, change: Change, wrong: Fact | None) -> None:
         """Add what a change says, in the place of what it corrects; what is known is said again."""
         fact = self._facts.saying(change.content)
-        if fact is not None:
+        if fact is None and self._must_wait(change):
+            self._propose(change, wrong)
+            return
+        if fact is None and wrong is None and self._facts.is_full(self._config):
+            self._refused.append(change.refused("full"))
+            return
+        if fact is None:
+            fact = self._facts.place(self._draft(change))
+            self._created[fact.id] = None
+        else:
             if wrong is None:
                 self._refused.append(change.refused("duplicate"))
             self._confirm(fact, change)
-            if wrong is not None and wrong.id != fact.id:
-                # Or what a person protected would be left to a fact that an eviction may take.
-                is_pinned = fact.pinned or (is_protected(wrong) and not is_protected(fact))
-                self._facts.put(replace(fact, pinned=is_pinned, replaces=wrong.id))
-        elif self._must_wait(change):
-            self._propose(change, wrong)
-            return
-        elif wrong is None and self._facts.is_full(self._config):
-            self._refused.append(change.refused("full"))
-            return
-        else:
-            fact = self._facts.place(self._draft(change, like=wrong))
-            self._created[fact.id] = None
         if wrong is not None and wrong.id != fact.id:
-            self._facts.retire(wrong.id, "superseded", replaced_by=fact.id)
+            self._facts.supersede(wrong, fact)
             self._superseded[wrong.id] = None
 
     def _must_wait(self, change: Change) -> bool:
@@ -181,8 +175,8 @@ class FactUpdate:
             self._note_again(fact, change)
         self._waiting[fact.id] = None
 
-    def _draft(self, change: Change, status: Status = "active", like: Fact | None = None) -> Fact:
-        """Return what a change says as a fact; in the place of another one, it is as well protected as that."""
+    def _draft(self, change: Change, status: Status = "active") -> Fact:
+        """Return what a change says as a fact."""
         now = self._facts.now
         return Fact(
             content=change.content,
@@ -193,14 +187,9 @@ class FactUpdate:
             updated_at=now,
             source="conversation",
             status=status,
-            # A conversation corrects what a person protected, and must not lay it open to evictions by that.
-            pinned=like is not None and is_protected(like),
-            replaces=like.id if like else "",
             epoch=self._facts.epoch,
             thread_id=self._thread_id,
             message_ids=change.sources,
-            edited_at=like.edited_at if like else "",
-            edit=like.edit if like else "",
             valid_from=change.valid_from,
             valid_to=change.valid_to,
         )

@@ -1,7 +1,7 @@
 """What one extraction found and what applying it did: frozen values that survive the way through JSON."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final, Literal, get_args
 
 from memory.config import Category, Topic
@@ -53,7 +53,7 @@ class Change:
         topic: What the model marked it with; empty if it marked nothing, which counts as sensitive.
     """
 
-    action: Action
+    action: Action = "new"
     content: str = ""
     category: Category = "context"
     confidence: float = 1.0
@@ -68,37 +68,14 @@ class Change:
 
     def refused(self, reason: Reason) -> "Refusal":
         """Return the refusal of this change."""
-        return Refusal(
-            reason=reason,
-            content=self.content,
-            category=self.category,
-            confidence=self.confidence,
-            sources=self.sources,
-            said_at=self.said_at,
-        )
+        return Refusal(reason=reason, **{each.name: getattr(self, each.name) for each in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(Change):
     """One thing that was not stored, and why. The content is for review, never for a log."""
 
     reason: Reason
-    content: str = ""
-    category: Category = "context"
-    confidence: float = 0.0
-    sources: tuple[str, ...] = ()
-    said_at: str = ""
-
-    def as_change(self) -> Change:
-        """Return the new fact that was refused, to be kept where a person reviews it."""
-        return Change(
-            action="new",
-            content=self.content,
-            category=self.category,
-            confidence=self.confidence,
-            sources=self.sources,
-            said_at=self.said_at,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from memory.effects import StoreEffects, scan
-from memory.facts.fact import Fact, moment
+from memory.facts.fact import DAY_SECONDS, Fact, timestamp
 from memory.forms import plain, read_as
 from memory.namespaces import Owner
 from memory.text import digest
@@ -76,6 +76,5 @@ def is_unconfirmed(fact: Fact, said: Confirmations | None, now: float, days: flo
         now: Seconds since 1970.
         days: How many.
     """
-    told = (fact.created_at, fact.updated_at, *(said.times if said else ()))
-    times = [at.timestamp() for text in told if (at := moment(text))]
-    return not fact.pinned and bool(times) and now - max(times) >= days * 86_400
+    told = max(fact.created_at, fact.updated_at, *(said.times if said else ()))
+    return not fact.pinned and told <= timestamp(now - days * DAY_SECONDS)

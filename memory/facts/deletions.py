@@ -67,8 +67,7 @@ def note_erasure(owner: Owner, facts: Iterable[Fact], now: str) -> StoreEffects[
     """Note that facts are erased: at `now`, or when the newest change was made, under a clock that is ahead."""
     control = yield from read_control(owner)
     # Undo compares times: what a clock that is ahead has stamped must not count as later than the erase.
-    times = [now, control.erased_at.get(owner.agent_name, ""), *(fact.updated_at for fact in facts)]
-    _, newest = max(((at, time) for time in times if (at := moment(time))), default=(None, now))
+    newest = max(now, control.erased_at.get(owner.agent_name, ""), *(fact.updated_at for fact in facts))
     erased_at = {**control.erased_at, owner.agent_name: newest}
     yield from put_control(owner, erased=control.erased + 1, erased_at=erased_at)
 

@@ -12,7 +12,7 @@ from memory.control import count_edit, read_control, read_epoch
 from memory.door import transaction
 from memory.effects import StoreEffects, side_by_side
 from memory.facts.applying import change_facts
-from memory.facts.chain import Chain, corrections, dormant, with_ends
+from memory.facts.chain import Chain, corrections, with_ends
 from memory.facts.changes import Extraction, Outcome, Reason
 from memory.facts.confirmations import Confirmations, read_confirmations
 from memory.facts.deletions import note_erasure
@@ -32,7 +32,6 @@ from memory.facts.fact import (
     strongest_first,
     timestamp,
 )
-from memory.facts.profile import drop_sections_about
 from memory.facts.rows import read_fact_history, read_fact_set, save
 from memory.facts.rules import FactSet, UndoneFacts
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
@@ -89,7 +88,7 @@ class FactEffects:
         given = checked(content=content, category=category, confidence=confidence, source=source, pinned=pinned)
         said, until = given["content"], checked_expiry(expires_at)
         is_suspect = admitted(said, "content") is not None
-        facts = yield from self._current((said,))
+        facts = yield from self._read((said,))
         status: Status = "quarantined" if is_suspect and not facts.saying(said) else "active"
         now, epoch = facts.now, facts.epoch
         draft = Fact(**given, created_at=now, updated_at=now, epoch=epoch, status=status, valid_to=until)
@@ -125,19 +124,17 @@ class FactEffects:
             For each, in their order, the fact that it became, or why it became none; and the ids of all facts that are
             there now.
         """
-        facts = yield from read_fact_set(self.owner, [draft.content for draft in drafts], now=self._now())
+        facts = yield from read_fact_set(self.owner, [draft.content for draft in drafts], now=timestamp(self._clock()))
         done = [facts.add(draft, self.config) for draft in drafts]
         facts.limit(self.config, fresh)
-        for fact in done:
-            if isinstance(fact, Fact) and fact.id in facts.rows:
-                # A person wants it: that it was deleted once no longer counts.
-                facts.let_in(facts.chain_of([fact]))
+        # A person wants them: that they were deleted once no longer counts.
+        facts.let_in(fact for fact in done if isinstance(fact, Fact) and fact.id in facts.rows)
         yield from save(facts)
         return done, facts.rows.keys()
 
     def get(self, fact_id: str) -> StoreEffects[Fact]:
         """Return an active or quarantined fact; `FactNotFound` (a KeyError) for an unknown id."""
-        return (yield from self._current()).find(fact_id)
+        return (yield from self._read()).find(fact_id)
 
     def list(self, status: Status | None = "active") -> StoreEffects[Facts]:
         """Return the facts of one status, pinned ones first, then the strongest; of history, `superseded` and `ended`.
@@ -145,11 +142,9 @@ class FactEffects:
         Args:
             status: Which ones; `None` returns all that are no history.
         """
-        if status in HISTORY:
-            facts = yield from read_fact_history(self.owner)
-            found = facts.evicted() if status == "evicted" else with_ends(facts.past, facts.every)
-        else:
-            found = [*(yield from self._current()).rows.values()]
+        facts = yield from self._read(whole=status in HISTORY)
+        found = [*facts.rows.values()] if status not in HISTORY else with_ends(facts.past, facts.every)
+        found = facts.evicted() if status == "evicted" else found
         strongest = strongest_first([fact for fact in found if status in (None, fact.status)])
         return sorted(strongest, key=lambda fact: not fact.pinned)
 
@@ -188,7 +183,7 @@ class FactEffects:
         Raises:
             FactNotFound: If no fact has or had the id.
         """
-        found = corrections((yield from read_fact_history(self.owner)).every, fact_id)
+        found = corrections((yield from self._read(whole=True)).every, fact_id)
         if not found:
             raise FactNotFound(fact_id)
         return found
@@ -225,11 +220,10 @@ class FactEffects:
             FactChanged: If it has another revision by now, with what is there (`fact`).
             ValueError: If a value is invalid, or another fact already says the new content.
         """
-        facts = yield from self._current()
+        facts = yield from self._read(by_hand=True)
         old = facts.find(fact_id)
         if revision not in (None, old.revision):
             raise FactChanged(old)
-        facts.edit = yield from count_edit(self.owner)
         fact = facts.update(
             fact_id,
             content=content,
@@ -240,7 +234,6 @@ class FactEffects:
             expires_at=expires_at,
         )
         yield from save(facts)
-        yield from drop_sections_about(self.owner, facts.epoch, facts.over())
         return fact
 
     def release(self, fact_id: str, *, content: str | None = None) -> StoreEffects[Fact]:
@@ -266,11 +259,9 @@ class FactEffects:
 
     @transaction
     def _release(self, fact_id: str, status: Status, content: str | None) -> StoreEffects[Fact]:
-        facts = yield from self._current(())
-        facts.edit = yield from count_edit(self.owner)
+        facts = yield from self._read((), by_hand=True)
         fact = facts.release(fact_id, status, self.config, content)
         yield from save(facts)
-        yield from drop_sections_about(self.owner, facts.epoch, facts.over())
         return fact
 
     @transaction
@@ -285,11 +276,10 @@ class FactEffects:
         Raises:
             FactNotFound: If there is none of them.
         """
-        facts = yield from read_fact_history(self.owner, now=self._now())
+        facts = yield from self._read(whole=True, by_hand=True)
         found = [facts.rows[each] for each in dict.fromkeys(fact_ids) if each in facts.rows]
         if not found:
             raise FactNotFound(", ".join(fact_ids))
-        facts.edit = yield from count_edit(self.owner)
         facts.let_go(fact for fact in found if fact.status in HELD)
         going = tuple(fact for fact in found if fact.status not in HELD)
         for fact in going:
@@ -312,14 +302,12 @@ class FactEffects:
     @transaction
     def delete_chain(self, fact_id: str) -> StoreEffects[tuple[Chain, Sequence[str]]]:
         """Do what `delete` does, and return what it took: the chain, and sections of the profile that told of it."""
-        facts = yield from read_fact_history(self.owner, now=self._now())
+        facts = yield from self._read(whole=True, by_hand=True)
         chain = facts.chain_with(fact_id)
-        facts.edit = yield from count_edit(self.owner)
         if any(fact.status not in HELD for fact in chain.revisions):  # nothing else can be undone to
             yield from note_erasure(self.owner, facts.every, facts.now)
         facts.erase(chain)
-        yield from save(facts)
-        sections = yield from drop_sections_about(self.owner, facts.epoch, chain.contents)
+        sections = yield from save(facts)
         logger.info("deleted %s", fact_id)
         return chain, sections
 
@@ -335,10 +323,7 @@ class FactEffects:
         Returns:
             What that changed; `None` if nothing changed since facts were erased, or at that time.
         """
-        control, facts = yield from side_by_side(
-            read_control(self.owner), read_fact_history(self.owner, now=self._now())
-        )
-        facts.edit = yield from count_edit(self.owner)
+        control, facts = yield from side_by_side(read_control(self.owner), self._read(whole=True, by_hand=True))
         done = facts.undo(since=control.erased_at.get(self.owner.agent_name, ""), at=at)
         if done is None:
             return None
@@ -352,14 +337,8 @@ class FactEffects:
         # Without what it corrected: that may be true again.
         for fact in done.removed:
             facts.bar(facts.chain_of([fact]))
-        for fact in done.restored:
-            facts.let_in(facts.chain_of([fact]))
+        facts.let_in(done.restored)
         yield from save(facts)
-        # A section may tell of what the fact corrected, too; not if a fact of the chain is still in use.
-        told = (*facts.past, *facts.archived, *facts.rows.values())
-        silent = dormant(told, [fact.id for fact in done.removed])
-        said = [*(fact for fact in facts.past if fact.id in silent), *done.removed]
-        yield from drop_sections_about(self.owner, facts.epoch, [fact.content for fact in said])
 
     @transaction
     def sweep(self) -> StoreEffects[tuple[int, int]]:
@@ -368,7 +347,7 @@ class FactEffects:
         Returns:
             How many of each. Said again, the ones are learned again, and the others wait again.
         """
-        facts, now = (yield from read_fact_set(self.owner, now=self._now())), self._clock()
+        facts, now = (yield from self._read(whole=True)), self._clock()
         over = [fact for fact in facts.active() if is_over(fact, now)]
         lapsed = [fact for fact in facts.rows.values() if has_lapsed(fact, now, self.config.approval_days)]
         for fact in over:
@@ -397,12 +376,24 @@ class FactEffects:
         """Apply what was extracted; applying it twice is the same as once."""
         return change_facts(self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config)
 
-    def _current(self, contents: Sequence[str] | None = None) -> StoreEffects[FactSet]:
-        """Read the facts. What has waited too long is not there, also before a sweep finds it."""
-        facts = yield from read_fact_set(self.owner, contents, now=self._now())
-        now, days = self._clock(), self.config.approval_days
-        facts.pass_over([fact for fact in facts.rows.values() if has_lapsed(fact, now, days)])
-        return facts
+    def _read(
+        self, contents: Sequence[str] | None = None, *, whole: bool = False, by_hand: bool = False
+    ) -> StoreEffects[FactSet]:
+        """Read the facts.
 
-    def _now(self) -> str:
-        return timestamp(self._clock())
+        Args:
+            contents: What is about to be added (`read_fact_set`).
+            whole: Whether all that they said is read, and what has waited too long: else that is not there, also before
+                a sweep finds it.
+            by_hand: Whether a person changes them now.
+        """
+        now = self._clock()
+        if whole:
+            facts = yield from read_fact_history(self.owner, now=timestamp(now))
+        else:
+            facts = yield from read_fact_set(self.owner, contents, now=timestamp(now))
+            days = self.config.approval_days
+            facts.pass_over([fact for fact in facts.rows.values() if has_lapsed(fact, now, days)])
+        if by_hand:
+            facts.edit = yield from count_edit(self.owner)
+        return facts

@@ -28,7 +28,7 @@ HELD: Final[frozenset[Status]] = frozenset({"quarantined", "waiting"})
 BY_HAND: Final[frozenset[Source]] = frozenset({"page", "api", "cli"})
 MAX_CONTENT_CHARS: Final = 10_000
 
-_DAY_SECONDS: Final = 86_400.0
+DAY_SECONDS: Final = 86_400.0
 # Its own offset and that of the zone it is told in are a day each at most.
 _FARTHEST_ZONES: Final = timedelta(days=2)
 _PERIOD = re.compile(r"\d{4}(?:-\d\d){0,2}", re.ASCII)
@@ -221,10 +221,7 @@ def has_lapsed(fact: Fact, now: float, days: int) -> bool:
         days: How long one may wait; 0: without an end.
     """
     # Not since it was said: an import brings what was said long ago.
-    since = moment(fact.updated_at)
-    if not days or fact.status != "waiting" or since is None:
-        return False
-    return now - since.timestamp() >= days * _DAY_SECONDS
+    return fact.status == "waiting" and bool(days) and fact.updated_at <= timestamp(now - days * DAY_SECONDS)
 
 
 def is_over(fact: Fact, now: float) -> bool:

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import accumulate, chain, islice
@@ -16,6 +16,7 @@ from memory.facts.chain import by_time
 from memory.facts.confirmations import read_confirmations
 from memory.facts.deletions import DELETION
 from memory.facts.fact import Fact, fact_ids, from_item, is_fact_id, may_be_used, strongest_first
+from memory.facts.profile import drop_sections_about
 from memory.facts.rules import FactSet
 from memory.namespaces import Owner
 
@@ -45,29 +46,26 @@ def read_fact_set(owner: Owner, contents: Sequence[str] | None = None, *, now: s
         epoch, rows = yield from side_by_side(read_epoch(owner), scan(owner.namespace("facts")))
         return _fact_set_of(owner, epoch, now, rows)
     ids = [each for content in contents for each in islice(fact_ids(owner.due_key, content), _CANDIDATES)]
-    epoch, rows, first, said = yield from side_by_side(
-        read_epoch(owner),
-        scan(owner.namespace("facts")),
-        # Whatever became of a fact, its first revision is in history as soon as it was changed or went.
-        read_many(owner.namespace("history"), [f"{fact_id}.1" for fact_id in ids]),
-        read_confirmations(owner),
+    # Whatever became of a fact, its first revision is in history as soon as it was changed or went.
+    return (
+        yield from _read_with_past(owner, now, read_many(owner.namespace("history"), [f"{each}.1" for each in ids]))
     )
-    facts = _fact_set_of(owner, epoch, now, rows)
-    facts.past, facts.said = list(_readable(filter(None, first), epoch)), said
-    return facts
 
 
 def read_fact_history(owner: Owner, *, now: str = "") -> StoreEffects[FactSet]:
     """Read an owner's facts with all that they said, what said them again, and records of what was deleted."""
-    epoch, rows, history, said = yield from side_by_side(
-        read_epoch(owner),
-        scan(owner.namespace("facts")),
-        scan(owner.namespace("history")),
-        read_confirmations(owner),
+    return _read_with_past(owner, now, scan(owner.namespace("history")))
+
+
+def _read_with_past(owner: Owner, now: str, history: StoreEffects[Sequence[Item | None]]) -> StoreEffects[FactSet]:
+    epoch, rows, items, said = yield from side_by_side(
+        read_epoch(owner), scan(owner.namespace("facts")), history, read_confirmations(owner)
     )
     facts = _fact_set_of(owner, epoch, now, rows)
-    facts.past, facts.said = sorted(_readable(filter(is_revision, history), epoch), key=by_time), said
-    facts.notes = {each.key: each.value for each in history if not is_revision(each) and belongs(each.value, epoch)}
+    found = [item for item in items if item and belongs(item.value, epoch)]
+    facts.past = sorted((fact for _, fact in _read(filter(is_revision, found), epoch)), key=by_time)
+    facts.notes = {item.key: item.value for item in found if not is_revision(item)}
+    facts.said = said
     return facts
 
 
@@ -94,10 +92,6 @@ def _fact_set_of(owner: Owner, epoch: str, now: str, items: Sequence[Item]) -> F
     return facts
 
 
-def _readable(items: Iterable[Item], epoch: str) -> Iterator[Fact]:
-    return (fact for _, fact in _read(items, epoch))
-
-
 def _read(items: Iterable[Item], epoch: str) -> Iterator[tuple[Item, Fact]]:
     unreadable = []
     for item in items:
@@ -110,12 +104,20 @@ def _read(items: Iterable[Item], epoch: str) -> Iterator[tuple[Item, Fact]]:
         logger.warning("skipped %d unreadable facts: %s", len(unreadable), ", ".join(unreadable[:5]))
 
 
-def save(facts: FactSet) -> StoreEffects[None]:
-    """Write what became of facts since they were read."""
+def save(facts: FactSet, kept: Collection[str] = ()) -> StoreEffects[list[str]]:
+    """Write what became of facts since they were read, and return the sections of the profile that go with it.
+
+    Sections that tell of what is over would go on telling it; the next update writes them anew.
+
+    Args:
+        facts: The facts.
+        kept: Sections to leave alone.
+    """
     if writes := facts.writes():
         yield writes
     if facts.archived:
         yield from _trim_history(facts.owner)
+    return (yield from drop_sections_about(facts.owner, facts.epoch, facts.over(), kept))
 
 
 def _trim_history(owner: Owner) -> StoreEffects[None]:

@@ -121,13 +121,13 @@ class FactSet:
         An undo may have brought it back, and a person may have deleted it then: it stays in history, too.
         """
         last = {fact.id: fact for fact in self.past}
-        said = {normalize(fact.content) for fact in self.rows.values()}
         gone = [fact for fact in last.values() if fact.status == "evicted" and fact.id not in self.rows]
-        return [fact for fact in gone if normalize(fact.content) not in said]
+        return [fact for fact in gone if not self.saying(fact.content)]
 
     def over(self) -> list[str]:
-        """Return what facts said that are over since, and that none says any more."""
-        return [each.content for each in self.archived if each.status != "evicted" and not self.saying(each.content)]
+        """Return what facts said that are over, or erased, since then, and that none says any more."""
+        gone = [*(fact for fact in self.archived if fact.status != "evicted"), *self._dropped]
+        return [fact.content for fact in gone if not self.saying(fact.content)]
 
     def chain_of(self, revisions: Iterable[Fact]) -> Chain:
         """Return these revisions, and what said them again, as what goes together."""
@@ -260,7 +260,8 @@ class FactSet:
         new = replace(new, source=source if source and is_rewritten else old.source)
         self.archived.append(replace(old, status="superseded", replaced_by=old.id))
         # What was said before an edit does not bring back what the fact said then.
-        self._reword(old, new, messages=False)
+        if normalize(old.content) != normalize(new.content):
+            self.bar(self.chain_of([old]), messages=False)
         return self.put(self._by_hand(new))
 
     def release(self, fact_id: str, status: Status, config: MemoryConfig, content: str | None = None) -> Fact:
@@ -290,12 +291,11 @@ class FactSet:
         freed = replace(fact, content=said, status="active", reviewed=review_digest(said))
         free = known or self.put(self._by_hand(freed))
         # In the words of the message it must not be used either.
-        self._reword(old, free, messages=True)
+        if normalize(old.content) != normalize(said):
+            self.bar(self.chain_of([old]))
         wrong = self.rows.get(fact.replaces)
         if wrong is not None and wrong.status == "active" and wrong.id != free.id:
-            is_pinned = free.pinned or (known is None and wrong.pinned)
-            free = self.put(replace(free, pinned=is_pinned, replaces=wrong.id))
-            self.retire(wrong.id, "superseded", replaced_by=free.id)
+            free = self.supersede(wrong, free)
         elif known is None and was_full:
             raise MemoryFull(config.max_facts)
         self.limit(config, fresh={free.id})
@@ -308,6 +308,14 @@ class FactSet:
         gone = replace(fact, status=status, updated_at=self.now, replaced_by=replaced_by, ended_by=ended_by)
         self.archived.append(gone)
 
+    def supersede(self, wrong: Fact, right: Fact) -> Fact:
+        """Let a fact have the place of one that it corrects, as well protected as that, and return it."""
+        # Or what a person protected would be left to a fact that an eviction may take.
+        is_pinned = right.pinned or (is_protected(wrong) and not is_protected(right))
+        edited_at, edit = max((right.edited_at, right.edit), (wrong.edited_at, wrong.edit))
+        self.retire(wrong.id, "superseded", replaced_by=right.id)
+        return self.put(replace(right, pinned=is_pinned, replaces=wrong.id, edited_at=edited_at, edit=edit))
+
     def confirm(self, fact_id: str, confirmation: Confirmation) -> None:
         """Note that a fact was said again; the fact itself stays as it is."""
         self.said[fact_id] = self.said.get(fact_id, Confirmations()).confirmed(confirmation)
@@ -317,8 +325,8 @@ class FactSet:
         """Leave at most `max_facts` active ones, and of those that wait for a person the newest; return what goes.
 
         The order in which they stay is total: protected, then new in this transaction, then confidence, then how often
-        it was said again, then the younger, then the id. What goes is kept in history, as `evicted`, since the time of
-        the newest of the new ones. What is new and finds no room was never learned, and is not.
+        it was said again, then the younger, then the id. What goes is kept in history, as `evicted`. What is new and
+        finds no room was never learned, and is not.
 
         Args:
             config: The limit, and which categories are protected.
@@ -331,11 +339,9 @@ class FactSet:
             again = self.said[fact.id].count if fact.id in self.said else 0
             return (is_safe, fact.id not in older, fact.confidence, again, fact.created_at, fact.id)
 
-        active = self.active()
-        surplus = sorted(active, key=standing, reverse=True)[config.max_facts :]
-        now = max((fact.updated_at for fact in active if fact.id not in older), default="")
+        surplus = sorted(self.active(), key=standing, reverse=True)[config.max_facts :]
         went = [fact for fact in surplus if fact.id in older]
-        self.archived += [replace(fact, status="evicted", updated_at=now or fact.updated_at) for fact in went]
+        self.archived += [replace(fact, status="evicted", updated_at=self.now) for fact in went]
         # What is quarantined stays until a person answers: nobody but a flood would make it go.
         waits = [fact for fact in self.rows.values() if fact.status == "waiting"]
         waits.sort(key=lambda fact: (fact.updated_at, fact.created_at, fact.id), reverse=True)
@@ -362,28 +368,28 @@ class FactSet:
         # Without the revision before, nobody can tell what one changed: history is bounded, and a hand may edit it.
         changed = [fact for fact in self.active() if fact.revision == 1 or (fact.id, fact.revision - 1) in earlier]
         last = {fact.id: fact for fact in sorted(self.past, key=lambda fact: fact.revision)}
-        gone = [fact for fact in last.values() if fact.id not in self.rows and fact.replaced_by != fact.id]
-        times = {fact.updated_at for fact in (*changed, *gone)}
+        changed += [fact for fact in last.values() if fact.id not in self.rows and fact.replaced_by != fact.id]
+        times = {fact.updated_at for fact in changed}
         chosen = at or max(times, default="")
         if chosen not in times or chosen <= since:
             return None
         restored: list[Fact] = []
         removed: list[Fact] = []
         for fact in changed:
-            before = earlier.get((fact.id, fact.revision - 1))
             if fact.updated_at != chosen:
                 continue
-            if before is not None and before.replaced_by == fact.id:
+            before = earlier.get((fact.id, fact.revision - 1))
+            if fact.id not in self.rows:
+                restored += self.bring_back([fact])
+            elif before is not None and before.replaced_by == fact.id:
                 # Replaced by itself marks an edit, so that undoing once more brings this text back.
                 self.archived.append(replace(fact, status="superseded", replaced_by=fact.id))
                 restored.append(self._brought_back(replace(before, revision=fact.revision)))
             else:
                 # A new fact ends; one that was brought back is again what it was before that: ended, or superseded.
-                self.retire(
-                    fact.id, before.status if before else "ended", replaced_by=before.replaced_by if before else ""
-                )
+                like = before or replace(fact, status="ended", replaced_by="")
+                self.retire(fact.id, like.status, replaced_by=like.replaced_by)
                 removed.append(fact)
-        restored += self.bring_back(fact for fact in gone if fact.updated_at == chosen)
         return UndoneFacts(tuple(restored), tuple(removed))
 
     def bring_back(self, gone: Iterable[Fact]) -> list[Fact]:
@@ -409,11 +415,10 @@ class FactSet:
             keys |= dict.fromkeys(message_keys(chain.sources), chain.ids[-1])
         self._records |= {key: DeletionRecord(each, self.now, self.edit, self.epoch) for key, each in keys.items()}
 
-    def let_in(self, chain: Chain, *, messages: bool = True) -> None:
+    def let_in(self, facts: Iterable[Fact]) -> None:
         """Take back what `bar` does: the facts are there again because a person wants them."""
-        self._records |= dict.fromkeys(map(text_key, chain.contents))
-        if messages:
-            self._records |= dict.fromkeys(message_keys(chain.sources))
+        chain = self.chain_of(facts)
+        self._records |= dict.fromkeys([*map(text_key, chain.contents), *message_keys(chain.sources)])
 
     def let_go(self, facts: Iterable[Fact], but: Collection[str] = ()) -> None:
         """Delete facts that wait for a person: nothing said before tells of them, or proposes them again.
@@ -427,12 +432,6 @@ class FactSet:
         for fact in facts:
             self.drop(fact.id)
             self.bar(Chain.of([fact], [(fact.thread_id, tuple(each for each in fact.message_ids if each not in but))]))
-
-    def _reword(self, old: Fact, new: Fact, *, messages: bool) -> None:
-        """Let nothing bring back the words that a person has put others in the place of."""
-        if normalize(old.content) != normalize(new.content):
-            self.bar(Chain.of([old], [(old.thread_id, old.message_ids)]), messages=messages)
-        self.let_in(Chain.of([new], []), messages=False)
 
     def erase(self, chain: Chain) -> None:
         """Delete facts with all their revisions and confirmations for good; nothing of it is learned again."""

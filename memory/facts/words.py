@@ -5,9 +5,9 @@ Which facts have to do with a text, which say the same in nearly the same words,
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import log
 from typing import Final, Self
 
@@ -104,22 +104,15 @@ _EVERYDAY: Final = words(
 
 @dataclass(frozen=True, slots=True)
 class _Said:
+    """What one fact says: normalized, its words as they are compared, and those that tell it from others."""
+
     phrase: str
-    every: frozenset[str]
+    words: frozenset[str]
     telling: tuple[str, ...]
 
-    @classmethod
-    def of(cls, content: str) -> Self:
-        phrase = normalize(content)
-        return cls(phrase, words(phrase), tuple(dict.fromkeys(_telling(phrase))))
 
-
-def _telling(phrase: str) -> Iterable[str]:
-    for word in _WORD.findall(phrase):
-        if _UNSPACED.search(word):
-            yield from _RUNS.findall(word)
-        elif len(word) > 1 and words(word) - _EVERYDAY:
-            yield word
+# Every text of a journal is asked for the same words.
+_stems = lru_cache(maxsize=4096)(words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,49 +124,46 @@ class Wording:
     @classmethod
     def of(cls, contents: Iterable[str]) -> Self:
         """Return the wording of these contents."""
-        return cls(tuple(map(_Said.of, dict.fromkeys(contents))))
+        phrases = [normalize(content) for content in dict.fromkeys(contents)]
+        return cls(tuple(_Said(each, words(each), tuple(dict.fromkeys(_telling(each)))) for each in phrases))
 
     def is_mentioned_in(self, text: str) -> bool:
         """Say whether a text has one telling word of the facts: enough in a thread that they came from."""
-        found = _Text(text)
-        return any(found.has_any(one) for one in self.said)
+        has, has_stem, folded = _searched(text)
+        return any(
+            any(map(has, one.telling))
+            if one.telling
+            else one.phrase in folded or (bool(one.words) and all(map(has_stem, one.words)))
+            for one in self.said
+        )
 
     def is_told_in(self, text: str) -> bool:
         """Say whether a text has all telling words of one of the facts: enough anywhere."""
-        found = _Text(text)
-        return any(found.has_all(one) for one in self.said)
+        has, _, folded = _searched(text)
+        return any(one.phrase in folded or (bool(one.telling) and all(map(has, one.telling))) for one in self.said)
 
 
-# Every text of a journal is asked for the same words.
-_stems = lru_cache(maxsize=4096)(words)
+def _telling(phrase: str) -> Iterable[str]:
+    for word in _WORD.findall(phrase):
+        if _UNSPACED.search(word):
+            yield from _RUNS.findall(word)
+        elif len(word) > 1 and words(word) - _EVERYDAY:
+            yield word
 
 
-class _Text:
-    """A text that is searched: what costs time is done once, and only if there is something to find."""
+def _searched(text: str) -> tuple[Callable[[str], bool], Callable[[str], bool], str]:
+    """Return what says whether a text has a word, or its stem, and the text as it is compared."""
+    folded = normalize(text)
+    stems = cache(lambda: words(folded))  # it costs time, and is asked only where there is something to find
 
-    def __init__(self, text: str) -> None:
-        self._folded = normalize(text)
-        self._words: Collection[str] | None = None
+    def has_stem(stem: str) -> bool:
+        return stem in folded and stem in stems()
 
-    def has_any(self, said: _Said) -> bool:
-        if said.telling:
-            return any(map(self._has, said.telling))
-        return said.phrase in self._folded or (bool(said.every) and all(map(self._has_stem, said.every)))
+    def has(word: str) -> bool:
+        is_inside = len(word) >= _INSIDE or _UNSPACED.search(word) is not None
+        return (is_inside and word in folded) or any(map(has_stem, _stems(word)))
 
-    def has_all(self, said: _Said) -> bool:
-        return said.phrase in self._folded or (bool(said.telling) and all(map(self._has, said.telling)))
-
-    def _has(self, word: str) -> bool:
-        if word in self._folded and (len(word) >= _INSIDE or _UNSPACED.search(word)):
-            return True
-        return any(map(self._has_stem, _stems(word)))
-
-    def _has_stem(self, stem: str) -> bool:
-        if stem not in self._folded:
-            return False
-        if self._words is None:
-            self._words = words(self._folded)
-        return stem in self._words
+    return has, has_stem, folded
 
 
 _WHOLE_WORD = re.compile(r"\w+(?:['\u2019]\w+)*")

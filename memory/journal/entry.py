@@ -32,7 +32,7 @@ class JournalEntry:
         source: `turn`: a turn that was learned. `cut`: a summary took it out of its thread, so that only the journal
             and its roll-up still tell of it.
         held: The messages that wait for the user's yes before anything tells of them, and why, by their ids. What facts
-            and answers make of it tells `memory.facts.untold`.
+            and answers make of it tells `memory.recall.past`.
         harmless: The messages that a model read meanwhile, and marked so: they wait no longer to be asked about.
         place: The key under which it was read. It stays when an erase takes the message that it is made of.
     """

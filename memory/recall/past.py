@@ -1,14 +1,51 @@
-"""What of the journal may be told again: not what a deleted fact came from, nor what waits for the user's yes."""
+"""What of the journal may be told again: not what a deleted fact came from, nor what waits for the user's yes.
 
-from collections.abc import Sequence
+A message waits by the rule of facts: what a model has not marked as harmless may be sensitive. It is told again once
+facts in use that came from it say all of its words, or once the user says yes to the message itself. Answers stand
+among the history of facts, each under a digest of its message, without any text.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from memory.control import read_control
-from memory.effects import StoreEffects, side_by_side
-from memory.facts.untold import Exchange, Waiting, read_untold
+from memory.config import HOLDS, Hold
+from memory.control import count_edit, read_control
+from memory.door import transaction
+from memory.effects import StoreEffects, delete, put, side_by_side
+from memory.facts.chain import Chain, dormant
+from memory.facts.deletions import message_key, text_key
+from memory.facts.fact import HELD, may_be_used
+from memory.facts.rows import ANSWER, read_fact_history
+from memory.facts.rules import FactSet
+from memory.facts.words import words
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import JournalView, read_journal, read_view
+from memory.message import with_replies
 from memory.namespaces import Owner
+from memory.screening.door import secrecy
+from memory.text import digest
+
+Place = tuple[str, str]
+"""A message: its thread and its id."""
+
+
+class Untold(NamedTuple):
+    """What of a journal entry nothing tells.
+
+    Attributes:
+        gone: Messages that went with a fact, and the replies to them.
+        waiting: Those that wait for a yes, and the replies to them.
+        why: Why they wait for a yes to the message itself; empty where they go with a fact, whose yes is asked.
+        is_refused: Whether the user said no; otherwise nobody said anything yet.
+        is_asked: Whether one of the messages is a person's: replies alone nobody is asked about.
+    """
+
+    gone: frozenset[str] = frozenset()
+    waiting: frozenset[str] = frozenset()
+    why: tuple[Hold, ...] = ()
+    is_refused: bool = False
+    is_asked: bool = False
 
 
 def read_past(owner: Owner, epoch: str) -> StoreEffects[list[JournalEntry]]:
@@ -39,29 +76,111 @@ def read_tellable_view(owner: Owner, known: JournalView | None = None) -> StoreE
 def tellable(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[list[JournalEntry]]:
     """Leave out the messages that nothing may tell of, and the replies to them; a journal keeps them until an erase.
 
-    That is what a deleted fact came from, or one that waits for a yes, and what waits for a yes itself.
-
     Who holds entries in memory has to ask again once the user changes something by hand: the count of such edits
     (`memory.control.Control.edit`) tells, before and after each.
     """
-    looked = yield from _look(owner, entries)
-    return [left for entry, gone, waits in looked if (left := entry.without(gone | waits.ids))]
+    untold = yield from read_untold(owner, entries)
+    left = [entry.without(each.gone | each.waiting) for entry, each in zip(entries, untold, strict=True)]
+    return [entry for entry in left if entry]
 
 
-def read_asked(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[list[Waiting]]:
-    """Read what of each entry waits for a yes to the message itself: not what goes with a fact, whose yes is asked."""
-    looked = yield from _look(owner, entries)
-    return [waits if not waits.ids & gone else Waiting() for _, gone, waits in looked]
+def read_untold(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[list[Untold]]:
+    """Read what nothing may tell of each entry.
+
+    A message went with a fact if a deleted fact came from it, or if it says what one says that a person may want back,
+    or that waits for a yes.
+    """
+    facts = yield from read_fact_history(owner)
+    shunned = _shunned(facts)
+    is_any = facts.notes or shunned.ids
+    screened = [entry.screened() for entry in entries]
+    told, released = _told(facts, screened)
+    found = []
+    for entry in screened:
+        gone = {
+            one.id
+            for one in (entry.messages if is_any else ())
+            if message_key(entry.thread_id, one.id) in facts.notes
+            or (shunned.ids and shunned.is_in(entry.thread_id, one))
+        }
+        lifted = _lifted(entry, told, released)
+        answers = {one: facts.notes.get(_answer_key(entry, one), {}).get("yes") for one in entry.held}
+        held = {one: {*why} - lifted for one, why in entry.held.items() if answers[one] is not True}
+        held = {one: why for one, why in held.items() if why}
+        untold = Untold(with_replies(entry.messages, gone), with_replies(entry.messages, held.keys()))
+        if not untold.gone & untold.waiting:
+            untold = untold._replace(
+                why=tuple(each for each in HOLDS if any(each in why for why in held.values())),
+                is_refused=any(answers[one] is False for one in held),
+                is_asked=any(one.role != "assistant" and one.id in held for one in entry.messages),
+            )
+        found.append(untold)
+    return found
 
 
-def _look(
-    owner: Owner, entries: Sequence[JournalEntry]
-) -> StoreEffects[list[tuple[JournalEntry, frozenset[str], Waiting]]]:
-    gone, waiting = yield from read_untold(owner, list(map(exchange_of, entries)))
-    none = frozenset[str]()
-    return [(entry, gone.get(entry.thread_id, none), waits) for entry, waits in zip(entries, waiting, strict=True)]
+def _shunned(facts: FactSet) -> Chain:
+    """Return what nothing tells of, with its chains: deleted facts that a person may want back, and waiting ones."""
+    # What waits for a yes must not be told by the message that it came from either.
+    waiting = [fact for fact in facts.rows.values() if fact.status == "waiting"]
+    deleted = [
+        fact
+        for fact in facts.past
+        if fact.status == "ended" and facts.notes.get(text_key(fact.content), {}).get("fact_id") == fact.id
+    ]
+    ids = dormant(facts.every, {fact.id for fact in (*deleted, *waiting)})
+    return facts.chain_of(fact for fact in (*facts.past, *waiting) if fact.id in ids)
 
 
-def exchange_of(entry: JournalEntry) -> Exchange:
-    """Return a journal entry as what the user may be asked about."""
-    return Exchange(entry.thread_id, entry.messages, entry.screened().held)
+def _told(facts: FactSet, entries: Sequence[JournalEntry]) -> tuple[dict[Place, frozenset[str]], set[Place]]:
+    """Return the words that facts in use say of messages of which some wait, and the messages of released secrets."""
+    wanted = {(entry.thread_id, one.id) for entry in entries if entry.held for one in entry.messages}
+    told: dict[Place, frozenset[str]] = {}
+    released: set[Place] = set()
+    # What is history was in use once, but for older words of what still waits.
+    waiting = {fact.id for fact in facts.rows.values() if fact.status in HELD}
+    for fact in facts.every if wanted else ():
+        said = {(thread_id, one) for thread_id, ids in facts.sources_of(fact) for one in ids} & wanted
+        if fact.id in waiting or not said:
+            continue
+        for place in said:
+            told[place] = told.get(place, frozenset()) | words(fact.content)
+        if fact.reviewed and may_be_used(fact) and secrecy(fact.content) is not None:
+            released |= said  # a person has read a secret, and let it in
+    return told, released
+
+
+def _lifted(entry: JournalEntry, told: dict[Place, frozenset[str]], released: set[Place]) -> set[Hold]:
+    """Return what messages of an entry wait for no more: facts in use say all of their words, or hold their secret."""
+    said = {one: (entry.thread_id, one.id) for one in entry.messages}
+    lifted: set[Hold] = {"secret"} if released.intersection(said.values()) else set()
+    # A yes to what the user said is one to the reply, which says the same.
+    if any(map(told.get, said.values())) and all(
+        words(one.text) <= told.get(place, frozenset()) for one, place in said.items() if one.role != "assistant"
+    ):
+        lifted.add("approval")
+    return lifted
+
+
+@transaction
+def write_answer(
+    owner: Owner, epoch: str, entries: Iterable[JournalEntry], *, yes: bool | None, now: str
+) -> StoreEffects[None]:
+    """Write what the user says about entries that wait: they may be told again, or not. The last answer counts.
+
+    Args:
+        owner: Whose memory.
+        epoch: The user's current epoch.
+        entries: Those that are answered.
+        yes: Whether they may be told; `None` takes the answer back.
+        now: ISO 8601.
+    """
+    history, value = owner.namespace("history"), {"yes": yes, "at": now, "epoch": epoch}
+    keys = [_answer_key(entry, one) for entry in entries for one in entry.screened().held]
+    if keys:
+        yield [delete(history, key) if yes is None else put(history, key, value) for key in keys]
+        # Who read the journal before this has to read it again, and prompts that show the lines choose anew.
+        yield from count_edit(owner)
+
+
+def _answer_key(entry: JournalEntry, message_id: str) -> str:
+    return ANSWER + digest("answer", entry.thread_id, message_id)

@@ -19,7 +19,7 @@ MAY_KNOW = {
     "screening": {"screening"},
     "facts": {"facts", "screening", "recall"},
     "extraction": {"extraction", "facts", "screening", "recall"},
-    "recall": {"recall", "facts", "journal"},
+    "recall": {"recall", "facts", "screening", "journal"},
     "injection": {"injection", "facts", "screening", "recall", "journal"},
     "journal": {"journal", "screening"},
     "updates": {

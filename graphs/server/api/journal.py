@@ -10,11 +10,10 @@ from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, PageQuery, StrictModel
 from memory.config import Hold
 from memory.facts.fact import timestamp
-from memory.facts.untold import Waiting, write_answer
 from memory.journal.entry import JournalEntry, LineSource, day_of, days_before
 from memory.journal.journal import read_entries, read_journal
 from memory.message import Role
-from memory.recall.past import exchange_of, read_asked
+from memory.recall.past import Untold, read_untold, write_answer
 
 router = MemoryRouter()
 
@@ -105,7 +104,7 @@ class Line:
     """An exchange of the journal, and what of it waits for a yes."""
 
     entry: JournalEntry
-    waits: Waiting
+    waits: Untold
 
 
 def view_of(line: Line) -> JournalExchange:
@@ -117,7 +116,7 @@ def view_of(line: Line) -> JournalExchange:
 async def journal_of(call: Call, epoch: str, since: str = "") -> list[Line]:
     """Read the journal, oldest first, with what of it waits."""
     entries = await call.run(read_journal(call.owner, epoch, since))
-    waits = await call.run(read_asked(call.owner, entries))
+    waits = await call.run(read_untold(call.owner, entries))
     return list(map(Line, entries, waits))
 
 
@@ -148,5 +147,5 @@ async def answer(call: Call, keys: list[str], yes: bool | None) -> list[Line]:
     if not all(entry.screened().held for entry in entries):
         raise RefusedRequest(409, "Nothing in this exchange waits for a yes.")
     now = timestamp(call.now)
-    await call.run(write_answer(call.owner, epoch, map(exchange_of, entries), yes=yes, now=now))
-    return list(map(Line, entries, await call.run(read_asked(call.owner, entries))))
+    await call.run(write_answer(call.owner, epoch, entries, yes=yes, now=now))
+    return list(map(Line, entries, await call.run(read_untold(call.owner, entries))))
