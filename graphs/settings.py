@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from dotenv import dotenv_values
+from pydantic import ValidationError
 
 from memory.config import MemoryConfig
 
@@ -315,7 +316,11 @@ def _memory(environ: Mapping[str, str], *, is_local: bool) -> MemoryConfig:
         config = replace(config, portion_messages=12, extraction_form="brief", note_rules=rules)
         config = replace(config, debounce_seconds=10.0, model_timeout_seconds=600.0, lease_seconds=720.0)
     enabled = _read(environ, "PALIMPSEST_MEMORY", config.enabled)
-    return replace(config, enabled=enabled, **_fields(environ, config, _OF_MEMORY))
+    try:
+        return replace(config, enabled=enabled, **_fields(environ, config, _OF_MEMORY))
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise ValueError(f"{wrong['loc'][0]} must be valid: {wrong['msg']}, not {wrong['input']}") from None
 
 
 def _auth(environ: Mapping[str, str]) -> AuthSettings:

@@ -18,7 +18,8 @@ from graphs.identity import owner_of_run
 from graphs.settings import Settings
 from graphs.turn.context import Context, context_of
 from graphs.turn.state import State
-from memory.control import read_control, zone_named
+from memory.config import zone_named
+from memory.control import read_control
 from memory.effects import arun, tolerated
 
 logger = logging.getLogger(__name__)

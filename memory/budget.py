@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, Self
 
-from memory.config import MemoryConfig
-from memory.control import zone_named
+from memory.config import MemoryConfig, zone_named
 from memory.door import transaction
 from memory.effects import StoreEffects, put, read
 from memory.namespaces import Owner

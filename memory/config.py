@@ -1,10 +1,13 @@
 """What memory may hold and when it works: one frozen, validated value (it reads no environment)."""
 
+import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from datetime import date
-from typing import Literal, Protocol, get_args
+from datetime import date, tzinfo
+from typing import Annotated, Literal, Protocol, get_args, runtime_checkable
 from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, ConfigDict, Field, Strict
+from pydantic.dataclasses import dataclass
 
 ExtractionForm = Literal["full", "brief"]
 Category = Literal["preference", "knowledge", "context", "behavior", "goal", "correction"]
@@ -34,6 +37,7 @@ def stricter(one: Approval, other: Approval) -> Approval:
     return max(one, other, key=APPROVALS.index)
 
 
+@runtime_checkable
 class NoteRules(Protocol):
     """What makes facts of the sentences that a small model notes down, message by message."""
 
@@ -57,7 +61,31 @@ class NoteRules(Protocol):
         """Say whether a fact of a message takes the place of an older one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def checked_time_zone(name: str) -> str:
+    """Return the name; `ValueError` if no time zone has it."""
+    if zone_named(name) is None:
+        raise ValueError(f"time_zone must be an IANA time zone such as Europe/Oslo, not {name!r}")
+    return name
+
+
+@functools.lru_cache(maxsize=1024)
+def zone_named(name: str) -> tzinfo | None:
+    """Return the time zone of an IANA name such as `Europe/Oslo`; `None` if there is none of that name."""
+    try:
+        # Reads a file of 2 KB, also on an event loop: `langgraph dev` allows that, and it is read once.
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return None
+
+
+ZoneName = Annotated[str, AfterValidator(checked_time_zone)]
+_Count = Annotated[int, Field(ge=1)]
+_Whole = Annotated[int, Field(ge=0)]
+_Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Share = Annotated[float, Field(ge=0, le=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(strict=True, arbitrary_types_allowed=True))
 class MemoryConfig:
     """Limits and switches of one deployment's memory; bad values raise `ValueError` naming the field.
 
@@ -106,93 +134,36 @@ class MemoryConfig:
     """
 
     enabled: bool = True
-    max_facts: int = 500
-    confidence_threshold: float = 0.5
-    protected_categories: frozenset[Category] = frozenset()
+    max_facts: _Count = 500
+    confidence_threshold: _Share = 0.5
+    protected_categories: Annotated[frozenset[Category], Strict(False)] = frozenset()
     approval: Approval = "off"
-    approval_days: int = 0
-    max_waiting: int = 200
+    approval_days: _Whole = 0
+    max_waiting: _Count = 200
     extraction_prompt: str = ""
     extraction_form: ExtractionForm = "full"
     note_rules: NoteRules | None = None
-    max_fact_chars: int = 500
-    debounce_seconds: float = 30.0
-    max_wait_seconds: float = 120.0
-    update_spacing_seconds: float = 0.5
-    model_timeout_seconds: float = 120.0
-    store_timeout_seconds: float = 60.0
-    portion_messages: int = 20
-    lease_seconds: float = 180.0
-    max_attempts: int = 8
-    retry_base_seconds: float = 5.0
-    retry_max_seconds: float = 3600.0
-    sweep_seconds: float = 60.0
-    drain_seconds: float = 10.0
-    read_timeout_seconds: float = 2.0
-    write_timeout_seconds: float = 2.0
-    seen_limit: int = 2000
-    journal_days: int = 90
-    journal_bytes: int = 8_000_000
-    prepare_summary_share: float = 0.7
-    history_days: int = 0
-    receipt_days: int = 0
-    budget_calls: int = 0
-    time_zone: str = "UTC"
-    recall_megabytes: int = 512
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            _check(field.name, getattr(self, field.name))
-
-
-_POSITIVE_INTEGERS = frozenset(
-    {
-        "max_facts",
-        "max_waiting",
-        "max_fact_chars",
-        "max_attempts",
-        "portion_messages",
-        "seen_limit",
-        "journal_days",
-        "journal_bytes",
-        "recall_megabytes",
-    }
-)
-_WHOLE_NUMBERS = frozenset({"approval_days", "history_days", "receipt_days", "budget_calls"})
-_ONE_OF: Mapping[str, Sequence[str]] = {"extraction_form": get_args(ExtractionForm), "approval": APPROVALS}
-_OF_TYPE = {"enabled": (bool, "true or false"), "extraction_prompt": (str, "text")}
-
-
-def _check(name: str, value: object) -> None:
-    """Raise `ValueError` naming the field when a value cannot be meant."""
-    if name in _ONE_OF:
-        if value not in _ONE_OF[name]:
-            raise ValueError(f"{name} must be one of {', '.join(_ONE_OF[name])}, not {value!r}")
-    elif name == "note_rules":
-        pass
-    elif name == "time_zone":
-        try:
-            ZoneInfo(str(value))
-        except (KeyError, ValueError, OSError):
-            raise ValueError(f"{name} must be an IANA time zone such as Europe/Oslo, not {value!r}") from None
-    elif name in _OF_TYPE:
-        kind, words = _OF_TYPE[name]
-        if not isinstance(value, kind):
-            raise ValueError(f"{name} must be {words}, not {value!r}")
-    elif name == "protected_categories":
-        unknown = set(value if isinstance(value, frozenset | set | tuple | list) else [value]) - set(CATEGORIES)
-        if unknown:
-            raise ValueError(f"{name}: unknown {sorted(map(str, unknown))}; known are {list(CATEGORIES)}")
-    else:
-        _check_number(name, value)
-
-
-def _check_number(name: str, value: object) -> None:
-    least = 1 if name in _POSITIVE_INTEGERS else 0
-    if name in _POSITIVE_INTEGERS | _WHOLE_NUMBERS:
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
-    elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-        raise ValueError(f"{name} must be a finite number of at least 0, not {value!r}")
-    elif name in ("confidence_threshold", "prepare_summary_share") and value > 1:
-        raise ValueError(f"{name} must be between 0 and 1, not {value!r}")
+    max_fact_chars: _Count = 500
+    debounce_seconds: _Seconds = 30.0
+    max_wait_seconds: _Seconds = 120.0
+    update_spacing_seconds: _Seconds = 0.5
+    model_timeout_seconds: _Seconds = 120.0
+    store_timeout_seconds: _Seconds = 60.0
+    portion_messages: _Count = 20
+    lease_seconds: _Seconds = 180.0
+    max_attempts: _Count = 8
+    retry_base_seconds: _Seconds = 5.0
+    retry_max_seconds: _Seconds = 3600.0
+    sweep_seconds: _Seconds = 60.0
+    drain_seconds: _Seconds = 10.0
+    read_timeout_seconds: _Seconds = 2.0
+    write_timeout_seconds: _Seconds = 2.0
+    seen_limit: _Count = 2000
+    journal_days: _Count = 90
+    journal_bytes: _Count = 8_000_000
+    prepare_summary_share: _Share = 0.7
+    history_days: _Whole = 0
+    receipt_days: _Whole = 0
+    budget_calls: _Whole = 0
+    time_zone: ZoneName = "UTC"
+    recall_megabytes: _Count = 512

@@ -4,17 +4,15 @@ The epoch is a random token compared for equality. Everything stored for a user 
 readers ignore other epochs.
 """
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import Annotated, Any, Final, Self
-from zoneinfo import ZoneInfo
 
 from langgraph.store.base import Item
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from memory.config import Approval
+from memory.config import Approval, ZoneName, zone_named
 from memory.door import transaction
 from memory.effects import StoreEffects, put, read
 from memory.forms import plain, read_as
@@ -24,26 +22,6 @@ INITIAL_EPOCH: Final = "initial"
 INITIAL_EDIT: Final = "0"
 """The number of a user who never changed anything by hand."""
 _KEY: Final = "control"
-
-
-def checked_time_zone(name: str) -> str:
-    """Return the name; `ValueError` if no time zone has it."""
-    if zone_named(name) is None:
-        raise ValueError(f"time_zone must be an IANA time zone such as Europe/Oslo, not {name!r}")
-    return name
-
-
-@functools.lru_cache(maxsize=1024)
-def zone_named(name: str) -> tzinfo | None:
-    """Return the time zone of an IANA name such as `Europe/Oslo`; `None` if there is none of that name."""
-    try:
-        # Reads a file of 2 KB, also on an event loop: `langgraph dev` allows that, and it is read once.
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        return None
-
-
-_Zone = Annotated[str, AfterValidator(checked_time_zone)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +51,8 @@ class Control:
     learning_at: float = 0.0
     use: bool = True
     approval: Approval = "off"
-    time_zone: _Zone | None = None
-    assistants_time_zone: _Zone | None = None
+    time_zone: ZoneName | None = None
+    assistants_time_zone: ZoneName | None = None
 
     @classmethod
     def of_item(cls, item: Item | None) -> Self:

@@ -5,15 +5,15 @@ Each is one transaction of a user: an update that asks a model meanwhile finds i
 
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition, Op
+from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition
 
 from memory.config import MemoryConfig
 from memory.control import belongs, count_edit, put_control, read_control, read_epoch
 from memory.door import transaction
-from memory.effects import PAGE, StoreEffects, arun, delete, put, run, scan
+from memory.effects import PAGE, Batch, StoreEffects, arun, delete, put, run, scan, side_by_side
 from memory.facts.chain import Chain
 from memory.facts.confirmations import Confirmations
 from memory.facts.deletions import DeletionRecord, message_deletion_puts, note_erasure
@@ -21,6 +21,7 @@ from memory.facts.effects import FactEffects
 from memory.facts.fact import Fact, timestamp, to_item
 from memory.facts.profile import drop_sections
 from memory.facts.rows import read_fact_history
+from memory.facts.rules import FactSet
 from memory.journal.journal import read_journal, redact, revision_drop
 from memory.journal.journal import write as write_lines
 from memory.message import StoredMessage, find_gone
@@ -29,67 +30,7 @@ from memory.threads import write_thread_epoch
 from memory.updates import outbox
 from memory.updates.rollup import PROGRESS_KEY, sections_telling, tell_again
 
-# Not the outbox: who reads pending updates compares the thread's epoch, and an erase removes them by their entries.
 _OF_THREADS: tuple[Kind, ...] = ("facts", "history", "journal", "seen", "receipts")
-
-
-def forget_rows_of(
-    owner: Owner,
-    is_gone: Callable[[str], bool],
-    epoch: str,
-    kept: Mapping[str, Fact] = {},
-) -> StoreEffects[int]:
-    """Delete every row of this epoch that came from certain threads, and return how many.
-
-    A fact that was said in several threads goes with the one that it was first said in. Of the profile nobody can say
-    which thread a sentence is from, so all of it goes, and is told again from what is left.
-
-    Args:
-        owner: Whose memory.
-        is_gone: Says which threads, by their ids.
-        epoch: The user's epoch.
-        kept: What becomes of facts that stay, by their keys.
-    """
-    yield from _forget_confirmations(owner, is_gone, epoch)
-    rows: list[Item] = []
-    for kind in _OF_THREADS:
-        items = yield from scan(owner.namespace(kind))
-        # What a hand wrote there may be no text.
-        rows.extend(
-            item for item in items if is_gone(str(item.value.get("thread_id") or "")) and belongs(item.value, epoch)
-        )
-    if not rows:
-        return 0
-    stay = {fact.id for fact in kept.values()}
-    going = [item for item in rows if item.namespace[-1] != "facts" or item.key not in kept]
-    facts = [item for item in going if item.namespace[-1] in ("facts", "history")]
-    profile = yield from scan(owner.namespace("profile"))
-    lines = [delete(item.namespace, item.key) for item in going if item.namespace[-1] == "journal"]
-    yield from write_lines(owner, lines)
-    yield [
-        *(delete(item.namespace, item.key) for item in profile),
-        delete(owner.namespace("journal"), PROGRESS_KEY),
-        *(delete(item.namespace, item.key) for item in going if item.namespace[-1] != "journal"),
-        *(put(owner.namespace("facts"), key, to_item(fact)) for key, fact in kept.items()),
-        *(
-            delete(owner.namespace("confirmations"), str(fact.value.get("id")))
-            for fact in facts
-            if fact.value.get("id") not in stay
-        ),
-    ]
-    return len(going)
-
-
-def _forget_confirmations(owner: Owner, is_gone: Callable[[str], bool], epoch: str) -> StoreEffects[None]:
-    """Let facts of other threads no longer tell that they were said again in these."""
-    puts: list[Op] = []
-    for item in (yield from scan(owner.namespace("confirmations"))):
-        noted = Confirmations.from_json(item.value)
-        left = noted.without_threads(is_gone)
-        if left != noted and belongs(item.value, epoch):
-            puts.append(put(item.namespace, item.key, left.to_json(item.key, epoch)))
-    if puts:
-        yield puts
 
 
 def erase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[], float] = time.time) -> int:
@@ -106,12 +47,85 @@ def erase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[], float]
     Returns:
         How many items were deleted.
     """
-    return run(store, _erase_thread(thread_id, uuid.uuid4().hex, clock()))
+    return run(store, _erase_thread(thread_id, clock()))
 
 
 async def aerase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[], float] = time.time) -> int:
     """Do what `erase_thread` does, asynchronously."""
-    return await arun(store, _erase_thread(thread_id, uuid.uuid4().hex, clock()))
+    return await arun(store, _erase_thread(thread_id, clock()))
+
+
+def _erase_thread(thread_id: str, now: float) -> StoreEffects[int]:
+    # Before the owners are read: a turn that becomes one afterwards finds the new epoch, and writes nothing down.
+    yield from write_thread_epoch(thread_id, uuid.uuid4().hex, now)
+    deleted = 0
+    for owner in sorted((yield from outbox.read_owners(thread_id)), key=lambda owner: owner.due_key):
+        deleted += yield from _erase_thread_of(owner, thread_id, now)
+    return deleted
+
+
+@transaction
+def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[int]:
+    history = yield from read_fact_history(owner)
+    cancelled = yield from outbox.remove(owner, lambda entry: entry.thread_id == thread_id)
+    said = history.first_said_in(thread_id)
+    if said.ids:
+        yield from _forget_words(owner, said, said.ids[-1], now, said.wording.is_told_in)
+    deleted = yield from forget_rows_of(owner, lambda each: each == thread_id, history, now)
+    yield [delete(thread_namespace(thread_id), owner.due_key)]
+    return len(cancelled) + deleted
+
+
+def forget_rows_of(
+    owner: Owner,
+    is_gone: Callable[[str], bool],
+    history: FactSet,
+    now: float,
+    kept: Mapping[str, Fact] = {},
+) -> StoreEffects[int]:
+    """Delete every row of this epoch that came from certain threads, and return how many.
+
+    A fact that was said in several threads goes with the one that it was first said in. Facts of other threads no
+    longer tell that they were said again in these. Of the profile nobody can say which thread a sentence is from, so
+    all of it goes, and is told again from what is left.
+
+    Args:
+        owner: Whose memory.
+        is_gone: Says which threads, by their ids.
+        history: The owner's facts as they are.
+        now: Seconds since 1970.
+        kept: What becomes of facts that stay, by their keys.
+    """
+    yield from note_erasure(owner, history.every, timestamp(now))
+    kinds: tuple[Kind, ...] = ("profile", "confirmations", *_OF_THREADS)
+    every: Sequence[list[Item]] = yield from side_by_side(*(scan(owner.namespace(kind)) for kind in kinds))
+    profile, confirmations, *found = every
+
+    def mine(items: Sequence[Item]) -> list[Item]:
+        return [item for item in items if belongs(item.value, history.epoch)]
+
+    noted = {item.key: Confirmations.from_json(item.value) for item in mine(confirmations)}
+    left = {key: each.without_threads(is_gone) for key, each in noted.items()}
+    yield [
+        put(owner.namespace("confirmations"), key, each.to_json(key, history.epoch))
+        for key, each in left.items()
+        if each != noted[key]
+    ]
+    rows = [item for items in found for item in mine(items) if is_gone(_thread_of(item))]
+    if not rows:
+        return 0
+    stay = {fact.id for fact in kept.values()}
+    going = [item for item in rows if item.namespace[-1] != "facts" or item.key not in kept]
+    ids = {item.value.get("id") for item in going if item.namespace[-1] in ("facts", "history")} - stay
+    lines = [delete(item.namespace, item.key) for item in going if item.namespace[-1] == "journal"]
+    yield from write_lines(owner, lines)
+    yield [
+        *(delete(item.namespace, item.key) for item in (*profile, *going) if item.namespace[-1] != "journal"),
+        delete(owner.namespace("journal"), PROGRESS_KEY),
+        *(put(owner.namespace("facts"), key, to_item(fact)) for key, fact in kept.items()),
+        *(delete(owner.namespace("confirmations"), str(each)) for each in ids),
+    ]
+    return len(going)
 
 
 @transaction
@@ -136,15 +150,19 @@ def erase_fact(owner: Owner, fact_id: str, now: float) -> StoreEffects[Chain]:
         FactNotFound: If no fact has or had the id.
     """
     chain, sections = yield from FactEffects(owner, MemoryConfig(), lambda: now).delete_chain(fact_id)
-    dropped = yield from _forget_words(owner, chain, fact_id, now, chain.wording.is_mentioned_in)
-    yield from tell_again(owner, (yield from read_epoch(owner)), [*sections, *dropped])
+    yield from _forget_words(owner, chain, fact_id, now, chain.wording.is_mentioned_in, sections)
     return chain
 
 
 def _forget_words(
-    owner: Owner, chain: Chain, fact_id: str, seconds: float, is_told: Callable[[str], bool]
-) -> StoreEffects[list[str]]:
-    """Take what tells of facts out of journal, pending updates and profile; return sections that are to be told again.
+    owner: Owner,
+    chain: Chain,
+    fact_id: str,
+    seconds: float,
+    is_told: Callable[[str], bool],
+    sections: Sequence[str] = (),
+) -> StoreEffects[None]:
+    """Take what tells of facts out of journal, pending updates and profile; its history is told again.
 
     Args:
         owner: Whose memory.
@@ -152,17 +170,17 @@ def _forget_words(
         fact_id: Which of them the records name.
         seconds: Since the epoch.
         is_told: Says which sections go.
+        sections: Those that went already.
     """
     epoch = yield from read_epoch(owner)
     gone = find_gone((yield from _read_conversations(owner, epoch)), chain.is_in)
     record = DeletionRecord(fact_id, timestamp(seconds), (yield from count_edit(owner)), epoch)
-    if puts := message_deletion_puts(owner, gone, record):
-        yield puts
+    yield message_deletion_puts(owner, gone, record)
     changed = yield from redact(owner, gone)
     yield from outbox.redact(owner, gone)
     telling = yield from sections_telling(owner, epoch, changed)
     dropped = yield from drop_sections(owner, epoch, lambda name, text: name in telling or is_told(text))
-    return [*telling, *dropped]
+    yield from tell_again(owner, epoch, [*sections, *telling, *dropped])
 
 
 def threads_telling(owner: Owner, chain: Chain) -> StoreEffects[frozenset[str]]:
@@ -191,10 +209,10 @@ def threads_feeding(user_id: str) -> StoreEffects[list[str]]:
     for namespace in (yield from _namespaces(user)):
         named.update(map(_thread_of, (yield from scan(namespace))))
     fed = []
-    for thread_id in sorted(named - {""}):
+    for thread_id in sorted(each for each in named if each and not is_imported(each)):
         owners = yield from outbox.read_owners(thread_id)
-        is_servers = not is_imported(thread_id)
-        fed += [thread_id] if is_servers and owners and all(owner.segment == user.segment for owner in owners) else []
+        if owners and all(owner.segment == user.segment for owner in owners):
+            fed.append(thread_id)
     return fed
 
 
@@ -208,12 +226,12 @@ def erase_user(user_id: str, now: float) -> StoreEffects[int]:
     Returns:
         How many items were deleted.
     """
-    return _erase_user(Owner.of(user_id), uuid.uuid4().hex, now)
+    return _erase_user(Owner.of(user_id), now)
 
 
 @transaction
-def _erase_user(user: Owner, epoch: str, now: float) -> StoreEffects[int]:
-    erased = (yield from read_control(user)).erased + 1
+def _erase_user(user: Owner, now: float) -> StoreEffects[int]:
+    erased, epoch = (yield from read_control(user)).erased + 1, uuid.uuid4().hex
     yield from put_control(
         user, epoch=epoch, epoch_at=now, erased=erased, erased_at={}, time_zone=None, assistants_time_zone=None
     )
@@ -221,11 +239,12 @@ def _erase_user(user: Owner, epoch: str, now: float) -> StoreEffects[int]:
     for namespace in (yield from _namespaces(user)):
         items = yield from scan(namespace)
         if items and namespace != user.control:
+            deletes: Batch = [delete(namespace, item.key) for item in items]
             if owner := owner_of(namespace):
-                threads = sorted({_thread_of(item) for item in items} - {""})
-                notes = [delete(thread_namespace(thread_id), owner.due_key) for thread_id in threads]
-                yield [delete(owner.due_namespace, owner.due_key), *notes, revision_drop(owner)]
-            yield [delete(namespace, item.key) for item in items]
+                threads = {_thread_of(item) for item in items} - {""}
+                notes = [delete(thread_namespace(thread_id), owner.due_key) for thread_id in sorted(threads)]
+                deletes = [*deletes, delete(owner.due_namespace, owner.due_key), *notes, revision_drop(owner)]
+            yield deletes
             deleted += len(items)
     return deleted
 
@@ -244,29 +263,3 @@ def _namespaces(user: Owner) -> StoreEffects[list[tuple[str, ...]]]:
 def _thread_of(item: Item) -> str:
     """Return the thread that an item came from; empty if it came from none."""
     return str(item.value.get("thread_id") or "")
-
-
-def _erase_thread(thread_id: str, thread_epoch: str, now: float) -> StoreEffects[int]:
-    # Before the owners are read: a turn that becomes one afterwards finds the new epoch, and writes nothing down.
-    yield from write_thread_epoch(thread_id, thread_epoch, now)
-    deleted = 0
-    owners = yield from outbox.read_owners(thread_id)
-    for owner in sorted(owners, key=lambda owner: owner.due_key):
-        deleted += yield from _erase_thread_of(owner, thread_id, now)
-    return deleted
-
-
-@transaction
-def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[int]:
-    cancelled = yield from outbox.remove(owner, lambda entry: entry.thread_id == thread_id)
-    epoch = yield from read_epoch(owner)
-    # While the facts are there, which say what echoes of the thread are found by.
-    history = yield from read_fact_history(owner)
-    said = history.first_said_in(thread_id)
-    yield from note_erasure(owner, history.every, timestamp(now))
-    if said.ids:
-        dropped = yield from _forget_words(owner, said, said.ids[-1], now, said.wording.is_told_in)
-        yield from tell_again(owner, epoch, dropped)
-    deleted = len(cancelled) + (yield from forget_rows_of(owner, lambda each: each == thread_id, epoch))
-    yield [delete(thread_namespace(thread_id), owner.due_key)]
-    return deleted

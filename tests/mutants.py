@@ -904,8 +904,8 @@ MUTANTS = (
     Mutant(
         "a turn waits for a store as long as it hangs",
         "memory/config.py",
-        "    read_timeout_seconds: float = 2.0\n",
-        "    read_timeout_seconds: float = 600.0\n",
+        "    read_timeout_seconds: _Seconds = 2.0\n",
+        "    read_timeout_seconds: _Seconds = 600.0\n",
         (FAILING,),
     ),
     Mutant(
@@ -925,8 +925,8 @@ MUTANTS = (
     Mutant(
         "a deletion that breaks off is forgotten",
         "graphs/server/deletions.py",
-        "            await arun(self.store, confirm_deletion(asked))\n",
-        "            await arun(self.store, settle_deletion(asked))\n",
+        '            await arun(self.store, record_deletion(replace(asked, state="done")))\n',
+        "            await arun(self.store, drop_deletion(asked))\n",
         (FAILING,),
     ),
     Mutant(

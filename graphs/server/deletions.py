@@ -8,7 +8,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qs
@@ -25,7 +25,7 @@ from graphs.turn.state import MEMORY_KEY
 from memory.context.running_summary import state_of
 from memory.effects import arun, tolerated
 from memory.erase import aerase_thread
-from memory.threads import Deletion, ask_deletion, confirm_deletion, deletions_left, settle_deletion
+from memory.threads import Deletion, deletions_left, drop_deletion, record_deletion
 from memory.unwritten import HAS_UNWRITTEN
 
 logger = logging.getLogger(__name__)
@@ -63,21 +63,23 @@ class Deletions:
     async def ask(self, thread_id: str) -> Deletion | None:
         """Record the request of somebody who may delete the thread; `None` if memory fails, which stops nobody."""
         with tolerated(logger, "what came from thread %s will not be erased", thread_id, level=logging.ERROR):
-            return await arun(self.store, ask_deletion(thread_id, self.clock()))
+            asked = Deletion(thread_id=thread_id, at=self.clock())
+            await arun(self.store, record_deletion(asked))
+            return asked
         return None
 
     async def refuse(self, asked: Deletion) -> None:
         """Forget a request: the thread lives."""
         with tolerated(logger, "a refused deletion stays recorded"):  # the sweep sees that the thread is there
-            await arun(self.store, settle_deletion(asked))
+            await arun(self.store, drop_deletion(asked))
 
     async def carry_out(self, asked: Deletion) -> None:
         """Erase what came from a thread that is deleted; what fails is tried again by the sweep."""
         with tolerated(logger, "what came from thread %s is not erased yet", asked.thread_id, level=logging.ERROR):
-            await arun(self.store, confirm_deletion(asked))
+            await arun(self.store, record_deletion(replace(asked, state="done")))
             erased = await aerase_thread(self.store, asked.thread_id, clock=self.clock)
             await self.clear(asked.thread_id)
-            await arun(self.store, settle_deletion(asked))
+            await arun(self.store, drop_deletion(asked))
             logger.info("erased what came from thread %s: items %d", asked.thread_id, erased)
 
     async def finish(self, is_there: Callable[[str], Awaitable[bool]]) -> None:

@@ -15,8 +15,8 @@ from pydantic.dataclasses import dataclass
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from memory import prompts
+from memory.config import checked_time_zone
 from memory.context.summarization import SummarizeWhen
-from memory.control import checked_time_zone
 from memory.turn import MemoryMode
 
 _PROMPT = {"langgraph_nodes": ["call_model"], "langgraph_type": "prompt"}

@@ -14,8 +14,8 @@ from graphs.turn.deadlines import tolerated_store
 from graphs.turn.run import Run, mode_in_time
 from graphs.turn.state import Receipt, Warnings, WithoutMemory, why_without
 from graphs.turn.writing import TurnWriting
+from memory.config import zone_named
 from memory.context.tokens import TokenCounter
-from memory.control import zone_named
 from memory.effects import arun, arun_patiently
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.injected import Injected

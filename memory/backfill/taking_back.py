@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 
 from memory.backfill.sources import drop_source, read_source
 from memory.config import MemoryConfig
-from memory.control import count_edit, read_epoch
+from memory.control import count_edit
 from memory.door import transaction
 from memory.effects import StoreEffects, delete
 from memory.erase import forget_rows_of
-from memory.facts.deletions import note_erasure
 from memory.facts.fact import Fact, timestamp
 from memory.facts.rows import read_fact_history, read_fact_set, save
 from memory.facts.rules import FactSet
@@ -64,16 +63,13 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
 
     yield from write_thread_epoch(unit, uuid.uuid4().hex, now)
     cancelled = yield from outbox.remove(owner, lambda entry: is_gone(entry.thread_id))
-    epoch = yield from read_epoch(owner)
     history = yield from read_fact_history(owner)
-    yield from note_erasure(owner, history.every, timestamp(now))
     kept, replaced = _judge(history, is_gone)
-    deleted = yield from forget_rows_of(owner, is_gone, epoch, kept)
+    deleted = yield from forget_rows_of(owner, is_gone, history, now, kept)
     restored = yield from _put_back(owner, replaced, now, config)
     threads = yield from drop_source(owner, name)
     named = {*threads, *(entry.thread_id for entry in cancelled)} - {""}
-    if named:
-        yield [delete(thread_namespace(thread_id), owner.due_key) for thread_id in sorted(named)]
+    yield [delete(thread_namespace(thread_id), owner.due_key) for thread_id in sorted(named)]
     return TakenBack(len(cancelled) + deleted, len(kept), restored)
 
 

@@ -16,7 +16,7 @@ import pytest
 from langgraph_sdk import get_sync_client
 
 from memory.effects import arun
-from memory.threads import IN_FLIGHT_SECONDS, ask_deletion
+from memory.threads import IN_FLIGHT_SECONDS, Deletion, record_deletion
 from tests.archive_lines import document_of
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
@@ -160,7 +160,8 @@ def test_a_deletion_that_a_kill_cut_off_before_the_checkpoints_is_finished_at_th
 
     async def ask(thread_id: str) -> None:
         async with server.store() as store:
-            await arun(store, ask_deletion(thread_id, time.time() - 2 * IN_FLIGHT_SECONDS))
+            asked = Deletion(thread_id=thread_id, at=time.time() - 2 * IN_FLIGHT_SECONDS)
+            await arun(store, record_deletion(asked))
 
     thread_id = talk(server, 980, wait=True)
     asyncio.run(ask(thread_id))

@@ -19,7 +19,7 @@ from graphs.server.deletions import DeletionDoor, Deletions
 from memory.effects import arun
 from memory.facts.store import FactStore
 from memory.namespaces import DELETIONS, Owner, thread_namespace
-from memory.threads import IN_FLIGHT_SECONDS, ask_deletion, confirm_deletion, deletions_left
+from memory.threads import IN_FLIGHT_SECONDS, Deletion, deletions_left, record_deletion
 from tests.fact_sets import apply, change, facts_of
 from tests.fakes import Clock
 
@@ -115,8 +115,9 @@ async def test_nobody_else_is_recorded() -> None:
 
 async def test_what_a_killed_process_had_granted_is_finished_at_once_though_the_row_came_back() -> None:
     server = Server()
-    asked = await arun(server.store, ask_deletion(THREAD, server.clock()))
-    await arun(server.store, confirm_deletion(asked))
+    asked = Deletion(thread_id=THREAD, at=server.clock())
+    await arun(server.store, record_deletion(asked))
+    await arun(server.store, record_deletion(replace(asked, state="done")))
     await server.finish()
     assert server.facts() == []
     assert server.records() == []
@@ -124,10 +125,10 @@ async def test_what_a_killed_process_had_granted_is_finished_at_once_though_the_
 
 async def test_what_somebody_wrote_among_the_records_is_left_alone() -> None:
     server = Server()
-    asked = await arun(server.store, ask_deletion(THREAD, server.clock()))
+    asked = Deletion(thread_id=THREAD, at=server.clock())
+    await arun(server.store, record_deletion(asked))
     server.store.put(DELETIONS, "odd", {"thread_id": 3})
     assert await arun(server.store, deletions_left(server.clock() + 2 * IN_FLIGHT_SECONDS)) == [asked]
-    assert replace(asked, state="done") == await arun(server.store, confirm_deletion(asked))
 
 
 async def test_what_a_killed_process_left_of_a_deleted_thread_goes_from_disk_too(tmp_path: Path) -> None:
@@ -137,7 +138,7 @@ async def test_what_a_killed_process_left_of_a_deleted_thread_goes_from_disk_too
         deleted = Deletions(server.store, server.clock, saver.adelete_thread)
         asked = await deleted.ask(THREAD)
         assert asked
-        await arun(server.store, confirm_deletion(asked))
+        await arun(server.store, record_deletion(replace(asked, state="done")))
 
         async def is_there(thread_id: str) -> bool:
             return True
@@ -162,7 +163,7 @@ async def test_a_servers_own_checkpoints_go_too_unless_the_thread_is_there_again
     deleted = Deletions(server.store, server.clock, clear_rowless=drop)
     asked = await deleted.ask(THREAD)
     assert asked
-    await arun(server.store, confirm_deletion(asked))
+    await arun(server.store, record_deletion(replace(asked, state="done")))
     await deleted.finish(is_there)
     assert dropped == ([] if has_row else [THREAD])
     assert (server.facts(), server.records()) == ([], [])
@@ -182,7 +183,7 @@ async def test_checkpoints_that_cannot_be_deleted_are_tried_again() -> None:
     deleted = Deletions(server.store, server.clock, clear_rowless=drop)
     asked = await deleted.ask(THREAD)
     assert asked
-    await arun(server.store, confirm_deletion(asked))
+    await arun(server.store, record_deletion(replace(asked, state="done")))
     await deleted.finish(is_there)
     assert server.records()
     await deleted.finish(is_there)

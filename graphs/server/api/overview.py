@@ -10,7 +10,8 @@ from graphs.server.api.facts import facts_of
 from graphs.server.api.routing import AgentCall, ApiModel, MemoryRouter, StrictModel
 from graphs.turn.state import WithoutMemory
 from memory.budget import DailyBudget, read_spent
-from memory.control import change_control, checked_time_zone, read_control
+from memory.config import checked_time_zone
+from memory.control import change_control, read_control
 from memory.effects import side_by_side
 from memory.facts.fact import timestamp
 from memory.updates.outbox import read_entries
