@@ -512,7 +512,7 @@ MUTANTS = (
         "memory/updates/update.py",
         "    if not is_there or (now.control.epoch, now.control.erased) != (last.epoch, claim.control.erased):",
         "    if False:",
-        (matrix("learn-erase"),),
+        (PROMISES,),
     ),
     Mutant(
         "a turn after an erase learns from before it",

@@ -434,3 +434,24 @@ def test_an_erased_fact_takes_along_an_earlier_one_of_its_words() -> None:
     again = facts.create("lives in  OSLO.", "knowledge", 1.0)
     in_thread(house_of(talk).ask("POST", "/erase/fact", {"fact_id": again.id}))
     assert "oslo" not in talk.stored().casefold()
+
+
+async def test_what_a_model_wrote_of_a_fact_that_is_erased_meanwhile_is_asked_for_again() -> None:
+    talk = Talk()
+    await talk.say("I like figs")
+    await talk.learn()
+    (fact,) = await FactStore(talk.store, "ada").alist()
+
+    def meanwhile(messages: list[BaseMessage]) -> str:
+        if "Likes figs" in messages[-1].text:
+            in_thread(house_of(talk).ask("POST", "/erase/fact", {"fact_id": fact.id}))
+            return json.dumps({"facts": [], "profile": [{"section": "personal", "text": "Likes figs and plums"}]})
+        return remembers(messages)
+
+    talk.memory.respond = meanwhile
+    await talk.say("I like plums", "another")
+    for _ in range(3):
+        known = await talk.learn()
+        talk.clock.advance(LATER)
+    assert known == ["Likes plums"]
+    assert "figs" not in talk.stored()
