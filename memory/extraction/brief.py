@@ -12,13 +12,11 @@ from typing import Any, Final, NamedTuple
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from memory import prompts
-from memory.config import MemoryConfig
 from memory.extraction.answer import parse_answer
 from memory.extraction.dialogue import MAX_CONTEXT_CHARS, answers, day_of, line_before, new_messages, shortened
 from memory.extraction.form import Answer, object_schema
-from memory.facts.fact import Fact
+from memory.extraction.task import Task
 from memory.facts.words import words
-from memory.message import StoredMessage
 from memory.text import one_line, sentences
 
 # The model names no confidence: what it writes in this form is what the user said.
@@ -37,18 +35,12 @@ class ExtractionCall(NamedTuple):
     schema: dict[str, Any]
 
 
-def read_briefly(
-    messages: Sequence[StoredMessage], shown: Sequence[Fact], config: MemoryConfig
-) -> Generator[ExtractionCall, str, Answer]:
+def read_briefly(task: Task) -> Generator[ExtractionCall, str, Answer]:
     """Ask for each new message of the user what it tells, and return all of it as one answer.
 
     Each call repeats the one before and adds a message, so that a server that keeps the prompt reads only that one.
-
-    Args:
-        messages: What was said, oldest first.
-        shown: The known facts that a new one may correct.
-        config: The longest fact, the rules for notes, and the prompt if another than the shipped one.
     """
+    messages, config = task.messages, task.config
     rules, new = config.note_rules, new_messages(messages)
     prompt: list[BaseMessage] = [SystemMessage(config.extraction_prompt or prompts.BRIEF_EXTRACTION)]
     examples = rules.examples(" ".join(message.text for message in new)) if rules else prompts.BRIEF_EXAMPLES
@@ -60,7 +52,7 @@ def read_briefly(
         text, before = one_line(message.text), line_before(message, messages)
         question = next((part for part in reversed(sentences(before)) if part.endswith("?")), "")
         is_answer = bool(question) and answers(text, before)
-        told = (rules.stated(text, day_of(message)) if rules else text) or (text if is_answer else "")
+        told = (rules.stated(text, day_of(message, task.zone)) if rules else text) or (text if is_answer else "")
         if not is_answer and not words(told):
             continue
         asked = HumanMessage(
@@ -76,7 +68,7 @@ def read_briefly(
             if rules:
                 replaces = partial(rules.replaces, text, content)
                 facts = [each for each in facts if each["message"] == number or not replaces(str(each["content"]))]
-                known = next((at for at, fact in enumerate(shown, 1) if replaces(fact.content)), 0)
+                known = next((at for at, fact in enumerate(task.shown, 1) if replaces(fact.content)), 0)
             else:
                 known = 0
             action = "corrects" if known else "new"

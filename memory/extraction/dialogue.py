@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, tzinfo
 from itertools import pairwise
 from typing import Final
 
@@ -67,7 +67,7 @@ def new_messages(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
     return [message for message in messages if message.role == "user" and not message.seen and message.text.strip()]
 
 
-def render_dialogue(messages: Sequence[StoredMessage]) -> str:
+def render_dialogue(messages: Sequence[StoredMessage], zone: tzinfo | None = None) -> str:
     """Return the messages, one line each: a number in brackets for those of `new_messages`, a dash for context.
 
     What follows the last new message is left out: it says nothing about the words before it, and is read as context
@@ -82,22 +82,23 @@ def render_dialogue(messages: Sequence[StoredMessage]) -> str:
         label = f"[{numbers[id(message)]}]" if id(message) in numbers else "-"
         limit = MAX_CONTEXT_CHARS if id(message) in taken_up else MAX_PASSED_CHARS
         text = shortened(message.text, MAX_USER_CHARS if message.role == "user" else limit)
-        day = day_of(message)
+        day = day_of(message, zone)
         when = f"{WEEKDAYS[day.weekday()].capitalize()} {day.isoformat()}" if day else "date unknown"
         lines.append(f"{label} {message.speaker}, {when}: {text}")
     return "\n".join(lines)
 
 
-def day_of(message: StoredMessage) -> date | None:
-    """Return the day that "yesterday" in a message is relative to: that it was written, as its own offset has it.
+def day_of(message: StoredMessage, zone: tzinfo | None = None) -> date | None:
+    """Return the day that "yesterday" in a message is relative to: that it was written, in a zone or as its time tells.
 
     `None` if its time cannot be read, or is of a year that no chat is from.
     """
     try:
-        written = datetime.fromisoformat(message.time).date()
-    except ValueError:
+        written = datetime.fromisoformat(message.time)
+        local = written.astimezone(zone) if zone and written.tzinfo else written
+    except (ValueError, OverflowError):
         return None
-    return written if written.year in _YEARS else None
+    return local.date() if local.year in _YEARS else None
 
 
 def shortened(text: str, limit: int) -> str:

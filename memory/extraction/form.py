@@ -30,8 +30,6 @@ MAX_FACTS_PER_ANSWER: Final = 50
 # A short message may hold a handful of facts ("I like figs, plums, tea"), a long one about one in so many characters.
 _A_HANDFUL: Final = 5
 _CHARS_PER_FACT: Final = 20
-_MAX_QUOTE_CHARS: Final = 300
-_DAY: Final = len("2026-05-08")
 
 _Text = Annotated[str, AfterValidator(one_line)]
 
@@ -144,14 +142,15 @@ def answer_schema(new: Sequence[StoredMessage], config: MemoryConfig) -> dict[st
         section={"type": "string", "enum": [name.partition(".")[2] for name in SECTIONS]},
         text={"type": "string", "maxLength": MAX_SECTION_CHARS + 1},
     )
-    bounds = {"content": config.max_fact_chars + 1, "quote": _MAX_QUOTE_CHARS, "valid_from": _DAY, "valid_until": _DAY}
+    told = {name: each["anyOf"][0] for name, each in FoundFact.model_json_schema()["properties"].items()}
+    bound = {"maxLength": config.max_fact_chars + 1}
     fact = object_schema(
         **{
             name: {
-                **{key: each["anyOf"][0][key] for key in ("type", "enum") if key in each["anyOf"][0]},
-                **({"maxLength": bounds[name]} if name in bounds else {}),
+                **{key: each[key] for key in ("type", "enum") if key in each},
+                **(bound if each["type"] == "string" and "enum" not in each else {}),
             }
-            for name, each in FoundFact.model_json_schema()["properties"].items()
+            for name, each in told.items()
         }
     )
     return {

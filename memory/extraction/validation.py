@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import Final
 
 from memory import prompts
-from memory.config import MemoryConfig
 from memory.extraction.dialogue import answers, day_of, line_before, new_messages
 from memory.extraction.form import MAX_FACTS_PER_ANSWER, Answer, FoundFact
 from memory.extraction.grounding import has_blank, stands_in, unfounded
+from memory.extraction.task import Task
 from memory.facts.changes import Change, Extraction, Reason, Refusal, Section
 from memory.facts.fact import Fact, period_end
-from memory.facts.profile import SECTIONS, Profile, base_of, bounded
+from memory.facts.profile import SECTIONS, base_of, bounded
 from memory.facts.words import words
 from memory.message import StoredMessage
 from memory.screening.door import answers_with_secret, screened, secret_parts
@@ -27,26 +27,9 @@ _EXAMPLE_WORDS: Final = words(prompts.EXTRACTION.partition("Example.")[2])
 _RETOLD: Final = 4
 
 
-def validated(
-    answer: Answer,
-    messages: Sequence[StoredMessage],
-    *,
-    existing: Sequence[Fact],
-    shown: Sequence[Fact],
-    profile: Profile,
-    config: MemoryConfig,
-) -> Extraction:
-    """Return the changes, sections and refusals of an answer.
-
-    Args:
-        answer: What the model said.
-        messages: What it was shown.
-        existing: The active facts: a section of the profile may rest on them.
-        shown: The facts it was shown, in the order of their numbers.
-        profile: The profile it was shown.
-        config: Threshold and longest fact.
-    """
-    reading = _Reading(messages, existing, shown, profile, config)
+def validated(answer: Answer, task: Task) -> Extraction:
+    """Return the changes, sections and refusals of an answer, as the model gave it for a task."""
+    reading = _Reading(task)
     for fact in map(FoundFact.of, answer.facts[:MAX_FACTS_PER_ANSWER]):
         reading.take(fact)
     surplus = max(0, len(answer.facts) - MAX_FACTS_PER_ANSWER + answer.unread)
@@ -70,18 +53,11 @@ def is_quoted(fact: FoundFact, messages: Sequence[StoredMessage]) -> bool:
 class _Reading:
     """One answer on its way to changes."""
 
-    def __init__(
-        self,
-        messages: Sequence[StoredMessage],
-        existing: Sequence[Fact],
-        shown: Sequence[Fact],
-        profile: Profile,
-        config: MemoryConfig,
-    ) -> None:
+    def __init__(self, task: Task) -> None:
         self.changes: list[Change] = []
         self.refused: list[Refusal] = []
-        self._messages, self._new = messages, new_messages(messages)
-        self._shown, self._profile, self._config = shown, profile, config
+        self._task, self._new, self._sensitive = task, new_messages(task.messages), set[str]()
+        messages = task.messages
         # A question that a few words answer tells what they mean.
         asked = [line if answers(each.text, line := line_before(each, messages)) else "" for each in self._new]
         told = [f"{each.text} {line}" for each, line in zip(self._new, asked, strict=True)]
@@ -94,9 +70,7 @@ class _Reading:
         secret = [part for text in texts for part in secret_parts(text)]
         secret += [text for at, text in enumerate(texts) if answers_with_secret(texts[:at], text)]
         self._secret = words(" ".join(secret))
-        self._existing = existing
-        self._known = {normalize(fact.content) for fact in existing}
-        self._sensitive: set[str] = set()
+        self._known = {normalize(fact.content) for fact in task.existing}
 
     def take(self, fact: FoundFact) -> None:
         """Add the change of one fact, or its refusal, and note what it says of the message that it rests on."""
@@ -104,7 +78,7 @@ class _Reading:
         if fact.topic != "none":
             self._sensitive.update(_ids(cited))
         # A correction of no fact that was shown is news.
-        target = self._shown[known - 1] if fact.action != "new" and 1 <= known <= len(self._shown) else None
+        target = self._task.shown[known - 1] if fact.action != "new" and 1 <= known <= len(self._task.shown) else None
         sources = self._sources(fact)
         reason = next(self._objections(fact, target, sources), None)
         if reason is None:
@@ -113,7 +87,7 @@ class _Reading:
         self.refused.append(
             Refusal(
                 reason=reason,
-                content="" if reason == "secret" else (fact.content or "")[: self._config.max_fact_chars],
+                content="" if reason == "secret" else (fact.content or "")[: self._task.config.max_fact_chars],
                 category=fact.category or "context",
                 confidence=fact.confidence or 0.0,
                 sources=_ids(cited),
@@ -131,7 +105,7 @@ class _Reading:
     @cached_property
     def _told_before(self) -> str:
         """What may lend a section words, numbers and dates beside what was said: it is rewritten as a whole."""
-        return " ".join((*(fact.content for fact in self._existing), *self._profile.values()))
+        return " ".join((*(fact.content for fact in self._task.existing), *self._task.profile.values()))
 
     @cached_property
     def _words_of_all(self) -> frozenset[str]:
@@ -146,7 +120,7 @@ class _Reading:
         reason = self._objection(text)
         if not reason and (
             len(wanted & self._words_of_all) < _GROUNDED * len(wanted)
-            or unfounded(text, f"{self._user_text} {self._told_before}", day_of(newest))
+            or unfounded(text, f"{self._user_text} {self._told_before}", day_of(newest, self._task.zone))
         ):
             reason = "not_said"
         if reason:
@@ -154,7 +128,7 @@ class _Reading:
         return Section(
             name=full,
             text=bounded(text),
-            base=base_of(self._profile.get(full, "")),
+            base=base_of(self._task.profile.get(full, "")),
             said_at=newest.time,
             said_after=newest.edit,
         )
@@ -169,7 +143,7 @@ class _Reading:
         """
         if fact.action is None or (fact.action == "ends" and target is None):
             yield "malformed"
-        if fact.quote and not is_quoted(fact, self._messages):
+        if fact.quote and not is_quoted(fact, self._task.messages):
             yield "not_said"
         if target and fact.action == "confirms":
             if not fact.quote and not self._is_repeated(target.content):
@@ -190,7 +164,7 @@ class _Reading:
 
     def _unfit(self, fact: FoundFact, *, is_told: bool) -> Iterator[Reason]:
         """Yield what is wrong with a fact by itself, whoever said it: with its content, if that is what it tells."""
-        content, config = fact.content or "", self._config
+        content, config = fact.content or "", self._task.config
         if is_told:
             if len(content) > config.max_fact_chars:
                 yield "too_long"
@@ -213,7 +187,7 @@ class _Reading:
         if target and fact.action in ("confirms", "ends"):
             change = Change(action=fact.action)
         else:
-            begin, end = _period(fact, day_of(sources[-1]))
+            begin, end = _period(fact, day_of(sources[-1], self._task.zone))
             change = replace(
                 change, content=fact.content or "", category=fact.category or "context",
                 confidence=fact.confidence or 0.0, valid_from=begin, valid_to=end, topic=fact.topic or "",
@@ -238,11 +212,11 @@ class _Reading:
             yield "not_said"
         if not fact.quote and len(wanted & (self._heard - self._said)) > len(wanted & self._said):
             yield "not_said"
-        lines = [line_before(each, self._messages) for each in sources] if fact.quote else []
+        lines = [line_before(each, self._task.messages) for each in sources] if fact.quote else []
         # "On the 7th" may be said of the message's own day.
-        days = [day.isoformat() for each in sources if (day := day_of(each))]
+        days = [day.isoformat() for each in sources if (day := day_of(each, self._task.zone))]
         said = " ".join((self._user_text, *lines, *days, target.content if target else ""))
-        if unfounded(fact.content or "", said, day_of(sources[-1])):
+        if unfounded(fact.content or "", said, day_of(sources[-1], self._task.zone)):
             yield "unfounded"
 
     def _is_repeated(self, content: str) -> bool:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from memory import prompts
-from memory.extraction.extraction import MAX_SHOWN, extract_facts
+from memory.extraction.extraction import extract_facts
+from memory.extraction.task import MAX_SHOWN
 from memory.facts.changes import Extraction
 from memory.facts.fact import strongest_first
 from memory.message import StoredMessage

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 import memory
-from memory.config import MemoryConfig
 from memory.extraction.answer import ExtractionError, parse_answer
 from memory.extraction.dialogue import in_pieces, render_dialogue
 from memory.extraction.form import Answer
+from memory.extraction.task import Task
 from memory.extraction.validation import validated
 from memory.facts.fact import checked_content
 from memory.facts.words import words
@@ -223,7 +223,7 @@ def judge(text: str) -> object:
     fact = {"content": text, "category": "context", "confidence": 0.9, "message": 1}
     facts = [fact, {**fact, "content": "Likes tea", "confidence": text}]
     odd = Answer.model_validate({"facts": facts, "profile": {"user.work": text}})
-    return validated(odd, said, existing=(), shown=(), profile={}, config=MemoryConfig())
+    return validated(odd, Task.of(said))
 
 
 def say(text: str) -> object:
