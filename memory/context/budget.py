@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
@@ -110,37 +110,46 @@ class Keep:
     least_cut: int
 
 
-def units(messages: Sequence[BaseMessage]) -> list[range]:
-    """Return the index ranges that must stay together: a model's message with all results of its tool calls.
+class Unit(NamedTuple):
+    """Messages that must stay together: their places, their tokens, and whether one of the user is among them."""
+
+    places: range
+    tokens: int
+    asks: bool
+
+
+def units(messages: Sequence[BaseMessage], counts: Sequence[int]) -> list[Unit]:
+    """Return the units of a conversation: a model's message is one with all results of its tool calls.
 
     Providers refuse a call without its results and a result without its call. Results may come in any order and
-    after further messages; ranges that overlap are one unit.
+    after further messages; units that overlap are one.
     """
     asked: dict[str | None, int] = {}
-    found: list[range] = []
+    found: list[Unit] = []
     for index, message in enumerate(messages):
-        start = index
+        start, tokens, asks = index, counts[index], isinstance(message, HumanMessage)
         if isinstance(message, AIMessage):
             asked.update((call["id"], index) for call in message.tool_calls)
         elif isinstance(message, ToolMessage):
             start = asked.get(message.tool_call_id, index)
-        while found and found[-1].stop > start:
-            start = min(start, found.pop().start)
-        found.append(range(start, index + 1))
+        while found and found[-1].places.stop > start:
+            joined = found.pop()
+            start, tokens, asks = min(start, joined.places.start), tokens + joined.tokens, asks or joined.asks
+        found.append(Unit(range(start, index + 1), tokens, asks))
     return found
 
 
-def questions(messages: Sequence[BaseMessage], groups: Sequence[range]) -> list[int]:
-    """Return the positions in `groups` of those with a message of the user."""
-    return [at for at, group in enumerate(groups) if any(isinstance(messages[each], HumanMessage) for each in group)]
+def newest_question(found: Sequence[Unit]) -> Unit | None:
+    """Return the unit with the newest message of the user."""
+    return next((unit for unit in reversed(found) if unit.asks), None)
 
 
-def pinned(messages: Sequence[BaseMessage], groups: Sequence[range]) -> set[int]:
-    """Return the positions in `groups` that never leave: the newest user message's, and the newest of all.
+def pinned(found: Sequence[Unit]) -> set[Unit]:
+    """Return the units that never leave: the newest user message's, and the newest of all.
 
     Without its question a turn cannot be answered; without its newest results a tool is called again.
     """
-    return {*questions(messages, groups)[-1:], *range(len(groups))[-1:]}
+    return {unit for unit in (newest_question(found), *found[-1:]) if unit}
 
 
 def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Keep, *, ahead: bool = False) -> list[int]:
@@ -157,23 +166,20 @@ def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Kee
         keep: What may stay.
         ahead: Whether the cut is made after a further question, so that none of these is pinned any longer.
     """
-    groups = units(messages)
-    stays = set() if ahead else pinned(messages, groups)
-    sizes = [sum(counts[group.start : group.stop]) for group in groups]
-    tokens, number = sum(sizes[at] for at in stays), sum(len(groups[at]) for at in stays)
+    found = units(messages, counts)
+    stays = set() if ahead else pinned(found)
+    tokens, number = sum(unit.tokens for unit in stays), sum(len(unit.places) for unit in stays)
     least = 0 if tokens <= keep.tokens else keep.least_cut
-    newest_first = [at for at in reversed(range(len(groups))) if at not in stays]
-    for place, at in enumerate(newest_first):
-        tokens += sizes[at]
-        number += len(groups[at])
+    newest_first = [unit for unit in reversed(found) if unit not in stays]
+    for place, unit in enumerate(newest_first):
+        tokens += unit.tokens
+        number += len(unit.places)
         if tokens > keep.tokens or (keep.messages is not None and number > keep.messages):
-            asked = set(questions(messages, groups))
-            exchanges = max((n for n, each in enumerate(newest_first[:place], 1) if each in asked), default=place)
-            if sum(sizes[each] for each in newest_first[exchanges:place]) <= keep.tokens * _SHORT:
-                place = exchanges
-            leaving = newest_first[place:][::-1]
-            is_worth = sum(sizes[each] for each in leaving) >= least
-            return [index for each in leaving for index in groups[each]] if is_worth else []
+            exchanges = max((n for n, each in enumerate(newest_first[:place], 1) if each.asks), default=place)
+            is_short = sum(each.tokens for each in newest_first[exchanges:place]) <= keep.tokens * _SHORT
+            leaving = newest_first[exchanges if is_short else place :][::-1]
+            is_worth = sum(each.tokens for each in leaving) >= least
+            return [index for each in leaving for index in each.places] if is_worth else []
     return []
 
 
@@ -191,8 +197,8 @@ def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, dr
     """
     view, counts = [*messages], counter.each(messages)
     if drop:
-        groups = units(view)
-        view = _without_oldest(view, groups, counts, sum(counts) - room, pinned(view, groups))
+        found = units(view, counts)
+        view = _without_oldest(view, found, sum(counts) - room, pinned(found))
     if counter(view) <= room:
         return view
     asked = next((message.id for message in reversed(view) if isinstance(message, HumanMessage)), None)
@@ -201,9 +207,8 @@ def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, dr
         logger.warning("%d messages do not fit %d tokens: the longest are shortened for the model", len(view), room)
     while counter(smaller := _shortened(view, room, counter)) > room:
         # What cannot be shortened enough goes, the newest user message never.
-        groups = units(view)
-        spared = questions(view, groups)[-1:] or [len(groups) - 1]
-        rest = _without_oldest(view, groups, counter.each(view), 1, spared)
+        found = units(view, counter.each(view))
+        rest = _without_oldest(view, found, 1, {newest_question(found) or found[-1]})
         if len(rest) == len(view):
             break
         view = rest
@@ -211,16 +216,14 @@ def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, dr
 
 
 def _without_oldest(
-    view: list[BaseMessage], groups: Sequence[range], counts: Sequence[int], excess: int, spared: Collection[int]
+    view: list[BaseMessage], found: Sequence[Unit], excess: int, spared: Collection[Unit]
 ) -> list[BaseMessage]:
     """Return the messages without their oldest units, until so many tokens are gone or only spared units are left."""
     gone: set[int] = set()
-    for at, group in enumerate(groups):
-        if excess <= 0:
-            break
-        if at not in spared:
-            excess -= sum(counts[group.start : group.stop])
-            gone.update(group)
+    for unit in found:
+        if excess > 0 and unit not in spared:
+            excess -= unit.tokens
+            gone.update(unit.places)
     return [message for at, message in enumerate(view) if at not in gone] if gone else view
 
 

@@ -23,7 +23,7 @@ from memory.context.running_summary import (
     rehydrate,
     state_of,
 )
-from memory.context.summarizer import Cut, Measured, SummarizationResult, Summarizer, still_leaving
+from memory.context.summarizer import Cut, Measured, SummarizationResult, Summarizer, written_summary
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter
 from memory.effects import perform
@@ -239,9 +239,8 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             leaving: What `leaves_soon` returned for this state.
         """
         running = rehydrate(self._running(state))
-        live = divide(self._messages(state), running).live
-        stands = bool(still_leaving(written, running.summary if running else "", live))
-        return stands and all(one.id == identity for one, identity in zip(leaving, written["ids"], strict=False))
+        part, existing = leaving[: len(written["ids"])], running.summary if running else ""
+        return written == written_summary(written["summary"], existing, part)
 
     def update(self, state: object, result: SummarizationResult) -> dict[str, Any]:
         """Return the update that writes a result into the state it came from."""
@@ -262,12 +261,9 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         messages = self._messages(state)
         if running is None:
             return {self.output_messages_key: [*messages], **context}
-        as_sent = {message.id: message for message in messages}
+        as_sent = {message.id: message for message in messages if message.id != SUMMARY_ID}
         parted = divide(messages, running)
-        whole = [
-            one if one.id == SUMMARY_ID else as_sent.get(one.id, one)
-            for one in self.summarizer.composed(parted.system, running, parted.live)
-        ]
+        whole = [as_sent.get(one.id, one) for one in self.summarizer.composed(parted.system, running, parted.live)]
         return {self.output_messages_key: [RemoveMessage(REMOVE_ALL_MESSAGES), *whole], **context}
 
     def _read(self, state: object) -> tuple[Measured, dict[str, bool]]:

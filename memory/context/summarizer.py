@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableConfig
 
-from memory.context.budget import Budget, choose_cut, fit, questions, shorten, shorten_text, units
+from memory.context.budget import Budget, choose_cut, fit, newest_question, shorten, shorten_text, units
 from memory.context.effects import (
     Call,
     FlushHook,
@@ -239,13 +239,15 @@ class Summarizer:
 
         It stands for the first of the messages that leave, and the rest fits beside it; or nobody waits for a better.
         """
-        places = still_leaving(prepared, now.existing, now.parted.live)
-        if not isinstance(prepared, dict) or not places or places != [*leaving[: len(places)]]:
+        if not isinstance(prepared, dict):
             return (), ""
-        tokens = self.summary_tokens(prepared["summary"])
+        places, summary = leaving[: len(prepared["ids"])], prepared["summary"]
+        if not places or prepared != written_summary(summary, now.existing, [now.parted.live[at] for at in places]):
+            return (), ""
+        tokens = self.summary_tokens(summary)
         rest = sum(now.counts) - sum(now.counts[at] for at in places)
         fits = not waits or rest + now.system + tokens <= self.budget.max_tokens
-        return (places, prepared["summary"]) if fits and tokens <= self.budget.max_summary_tokens else ((), "")
+        return (places, summary) if fits and tokens <= self.budget.max_summary_tokens else ((), "")
 
     def view(
         self, parted: DividedMessages, running: RunningSummary | None, *without: Collection[str | None]
@@ -269,14 +271,13 @@ class Summarizer:
             system = [shorten(whole, half, counter)]
         room = budget.room(counter(system) + summary)
         live = [*parted.live]
-        groups = units(live)
-        asked = {live[at].id for last in questions(live, groups)[-1:] for at in groups[last]}
+        newest = newest_question(units(live, counter.each(live)))
+        asked = {live[at].id for at in newest.places} if newest else set()
         for gone in without:
             if counter(live) > room:
                 live = [message for message in live if message.id not in gone or message.id in asked]
         if len(live) < len(parted.live):
-            groups = units(live)
-            live = live[groups[first[0]].start :] if (first := questions(live, groups)) else live
+            live = live[next((unit.places.start for unit in units(live, counter.each(live)) if unit.asks), 0) :]
         live = fit(live, room, counter, drop=False)
         left_out = {message.id for message in parted.live} - {message.id for message in live}
         return self.composed(system, running, live), left_out
@@ -334,7 +335,7 @@ class Summarizer:
         existing = running.summary if running else ""
         done, summary = (len(begun["ids"]), begun["summary"]) if begun else (0, existing)
         summarized = running.summarized_message_ids if running else ()
-        ends = {group.stop for group in units(leaving)}
+        ends = {unit.places.stop for unit in units(leaving, self.counter.each(leaving))}
         places = {message.id: at for at, message in enumerate(leaving)}
         for portion in self._portions([one for one in leaving[done:] if one.id not in summarized]):
             summary = yield from self._extended(summary, portion)
@@ -379,21 +380,8 @@ def written_summary(summary: str, existing: str, messages: Sequence[BaseMessage]
         existing: The one before it, which went into it.
         messages: What else went into it.
     """
-    return {"summary": summary, "ids": [message.id for message in messages], "of": _made_of(existing, messages)}
-
-
-def still_leaving(written: object, existing: str, live: Sequence[BaseMessage]) -> list[int]:
-    """Return where the messages of a written summary stand; nothing unless all of them are as they were."""
-    if not isinstance(written, dict):
-        return []
-    ids = set(written["ids"])
-    places = [at for at, message in enumerate(live) if message.id in ids]
-    is_same = written["of"] == _made_of(existing, [live[at] for at in places])
-    return places if is_same else []
-
-
-def _made_of(existing: str, messages: Sequence[BaseMessage]) -> str:
-    return digest(existing, *(part for message in messages for part in (str(message.id), without_middle(message.text))))
+    said = (part for message in messages for part in (str(message.id), without_middle(message.text)))
+    return {"summary": summary, "ids": [message.id for message in messages], "of": digest(existing, *said)}
 
 
 @functools.lru_cache(maxsize=128)

@@ -40,16 +40,16 @@ def conversation(script: str) -> list[BaseMessage]:
     ],
 )
 def test_a_model_message_and_the_results_of_its_calls_are_one_unit(script: str, parts: list[str]) -> None:
-    assert [script[group.start : group.stop] for group in units(conversation(script))] == parts
+    found = units(conversation(script), [1] * len(script))
+    assert [script[unit.places.start : unit.places.stop] for unit in found] == parts
 
 
 @pytest.mark.parametrize(
     ("script", "stays"), [("hah", "h"), ("hah1x1x", "h1x"), ("hah1x2xy", "h2xy"), ("aa", "a"), ("ha", "ha")]
 )
 def test_the_newest_question_and_the_newest_results_are_pinned(script: str, stays: str) -> None:
-    messages = conversation(script)
-    groups = units(messages)
-    kept = [script[groups[at].start : groups[at].stop] for at in sorted(pinned(messages, groups))]
+    found = units(conversation(script), [1] * len(script))
+    kept = [script[unit.places.start : unit.places.stop] for unit in found if unit in pinned(found)]
     assert "".join(kept) == stays
 
 
