@@ -37,7 +37,7 @@ _TOLD: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class Refused:
     """A line that was not taken in: its number, from 1, and why."""
 
     line: int
@@ -51,8 +51,8 @@ class Imported:
     Attributes:
         created: Ids of the facts that are new, in the export's order.
         known: How many facts said what was known already.
-        rejected: The lines that were not taken in; the first 1,000 of them.
-        more_rejected: How many more there are.
+        refused: The lines that were not taken in; the first 1,000 of them.
+        refused_more: How many more there are.
         quarantined: Ids of new facts that wait for review.
         sections: Names of the profile sections that were empty and now are not.
         journal: How many journal entries were taken in.
@@ -61,19 +61,19 @@ class Imported:
 
     created: list[str] = field(default_factory=list)
     known: int = 0
-    rejected: list[Rejected] = field(default_factory=list)
-    more_rejected: int = 0
+    refused: list[Refused] = field(default_factory=list)
+    refused_more: int = 0
     quarantined: list[str] = field(default_factory=list)
     sections: list[str] = field(default_factory=list)
     journal: int = 0
     updates: int = 0
 
-    def reject(self, line: int, reason: Reason) -> None:
+    def refuse(self, line: int, reason: Reason) -> None:
         """Note a line that is not taken in."""
-        if len(self.rejected) < _TOLD:
-            self.rejected.append(Rejected(line, reason))
+        if len(self.refused) < _TOLD:
+            self.refused.append(Refused(line, reason))
         else:
-            self.more_rejected += 1
+            self.refused_more += 1
 
 
 class _New(NamedTuple):
@@ -127,7 +127,7 @@ class Importer:
             self._waiting.append((self._line, part, entry))
             self._size += len(line)
         elif part != "history":
-            self._done.reject(self._line, "malformed")
+            self._done.refuse(self._line, "malformed")
 
     @property
     def has_much(self) -> bool:
@@ -148,7 +148,7 @@ class Importer:
         done = self._done
         done.created = sorted(self._new, key=self._new.__getitem__)
         done.quarantined = [each for each in done.created if self._new[each].is_held]
-        counts = (len(done.created), done.known, len(done.rejected) + done.more_rejected)
+        counts = (len(done.created), done.known, len(done.refused) + done.refused_more)
         logger.info("took in an export: created %d, known %d, refused %d", *counts)
         return done
 
@@ -180,7 +180,7 @@ class Importer:
                     self.waiting_threads.add(update.thread_id)
                     self._done.updates += 1
             except (ValueError, OverflowError):
-                self._done.reject(line, "malformed")
+                self._done.refuse(line, "malformed")
         yield from append(self.owner, journal)
         self._done.journal += len(journal)
 
@@ -211,9 +211,9 @@ class Importer:
             elif each == "duplicate":
                 self._done.known += 1
             else:
-                self._done.reject(line, each)
+                self._done.refuse(line, each)
         for lost in [each for each in self._new if each not in there]:  # stronger ones have their place
-            self._done.reject(self._new.pop(lost).line, "full")
+            self._done.refuse(self._new.pop(lost).line, "full")
 
 
 def json_of(line: bytes) -> object:

@@ -1,7 +1,6 @@
 """What is imported is evidence, is learned once, is as old as it is, and can be taken back as a whole."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,18 +10,14 @@ from memory.backfill.exports import read_chatgpt
 from memory.backfill.sources import ImportSource, open_source
 from memory.backfill.taking_back import TakenBack, erase_source
 from memory.backfill.taking_in import SourceGone, TakenIn, take_talk_in
-from memory.config import Approval, MemoryConfig
-from memory.control import change_control
+from memory.config import MemoryConfig
 from memory.effects import run
-from memory.erase import threads_feeding
 from memory.facts.fact import Fact
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry, outdated
 from memory.message import StoredMessage, iso_time
-from memory.namespaces import Owner, imported_thread, is_imported, source_unit, unit_of
-from memory.recall.past import read_past
+from memory.namespaces import Owner, imported_thread, source_unit, unit_of
 from tests.exports import Talk, chatgpt
-from tests.forgetting import erase_fact
 from tests.memory_bench import ADA, MemoryBench
 
 OLD = "2023-04-05T10:00:00"
@@ -60,22 +55,6 @@ def facts(bench: MemoryBench) -> list[Fact]:
     return FactStore(bench.store, ADA, clock=bench.clock).list()
 
 
-@pytest.mark.parametrize("by", ["deployment", "user"])
-def test_a_message_of_an_import_is_told_only_after_a_yes_where_no_model_marked_it(by: str) -> None:
-    bench = MemoryBench()
-    if by == "user":
-        run(bench.store, change_control(ADA, approval="sensitive"))
-    source = opened(bench)
-    approval: Approval = "sensitive" if by == "deployment" else "off"
-    run(
-        bench.store,
-        take_talk_in(ADA, source, FIGS, now=bench.clock(), learn=False, portion_messages=4, approval=approval),
-    )
-    told = [one.text for entry in run(bench.store, read_past(ADA, bench.epoch())) for one in entry.messages]
-    assert told == []  # no model has read it
-    assert len(bench.journaled()) == 4
-
-
 def test_it_is_evidence_before_it_is_learned_and_keeps_its_dates() -> None:
     bench = MemoryBench()
     (done,) = take(bench, FIGS, learn=False)
@@ -110,20 +89,6 @@ def test_of_a_conversation_that_went_on_only_what_is_new_is_learned() -> None:
     ]
     bench.drain_all()
     assert bench.facts() == ["Likes dates", "Likes figs"]
-
-
-def test_a_reply_that_leads_into_a_piece_is_neither_counted_nor_taken_in() -> None:
-    bench = MemoryBench()
-    later = talk("figs", "I like figs.", "I like dates.")
-    led = replace(later, messages=later.messages[1:], goes_on=True)
-    # Also if it is unknown here, as one is that was erased since.
-    (done,) = take(bench, led)
-    assert (done.told, done.queued, done.known) == (2, 2, 0)
-    (entry,) = bench.entries()
-    assert (entry.messages[0].text, entry.messages[0].seen) == ("So I like figs.", True)
-    assert not [line for line in bench.journaled() if "So I like figs." in line]
-    (done,) = take(bench, led)
-    assert (done.told, done.queued, done.known) == (0, 0, 2)
 
 
 def imported(bench: MemoryBench) -> None:
@@ -184,22 +149,6 @@ def ends(bench: MemoryBench, talk_: Conversation) -> None:
     bench.drain()
 
 
-def test_what_a_conversation_here_ended_stays_ended_when_an_import_goes() -> None:
-    bench = MemoryBench()
-    learned_live(bench, "I have a cat.", "Has a cat")
-    take(bench, FIGS, learn=False)
-    bench.model.respond = lambda _: (
-        '{"facts": [{"message": 1, "action": "ends", "known": 1, "content": "", "confidence": 0.9}], "profile": []}'
-    )
-    bench.clock.advance(1)
-    gone = StoredMessage("u2", "user", "I do not have a cat any more.", iso_time(bench.clock()))
-    bench.record([gone], thread="live")
-    bench.drain_all()
-    assert bench.facts() == []
-    assert erased(bench).restored == 0
-    assert bench.facts() == []
-
-
 def test_a_piece_for_a_source_that_was_erased_is_refused() -> None:
     bench = MemoryBench()
     source = opened(bench)
@@ -217,35 +166,6 @@ def test_a_conversation_belongs_to_one_source() -> None:
     take(bench, FIGS)
     (done,) = take(bench, FIGS, source=opened(bench, "again"))
     assert (done.elsewhere, done.told, done.queued) == ("chatgpt", 0, 0)
-
-
-def test_what_was_erased_does_not_come_back_by_running_it_again() -> None:
-    bench = MemoryBench()
-    imported(bench)
-    figs = next(fact for fact in facts(bench) if "figs" in fact.content)
-    bench.clock.advance(1)
-    erase_fact(bench.store, ADA, figs.id, clock=bench.clock)
-    imported(bench)
-    assert bench.facts() == ["Likes plums"]
-    assert "figs" not in " ".join(bench.journaled())
-
-
-def test_one_users_import_is_nobody_elses() -> None:
-    bob = Owner.of("bob")
-    assert source_unit(ADA, "chatgpt") != source_unit(bob, "chatgpt")
-    thread = imported_thread(source_unit(ADA, "chatgpt"), "c")
-    assert is_imported(thread)
-    assert unit_of(thread) == source_unit(ADA, "chatgpt")
-    assert (unit_of("T"), is_imported("import: notes")) == ("T", False)
-    with pytest.raises(ValueError, match="source must be"):
-        source_unit(ADA, "a:b")
-
-
-def test_no_server_thread_is_made_of_an_import() -> None:
-    bench = MemoryBench()
-    bench.say("I like cats.", thread="live")
-    take(bench, FIGS)
-    assert run(bench.store, threads_feeding("ada")) == ["live"]
 
 
 def test_a_large_import_makes_room_before_what_was_said_here() -> None:

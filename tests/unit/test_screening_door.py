@@ -126,7 +126,7 @@ def test_what_is_taken_in_passes_the_same_door() -> None:
         "profile": {"user.work": ORDER, "history.recent": SECRET},
     }
     done = run(store, import_document(facts.owner, document, MemoryConfig(), 0.0))
-    assert (len(done.quarantined), [each.reason for each in done.rejected], done.sections) == (2, ["secret"], [])
+    assert (len(done.quarantined), [each.reason for each in done.refused], done.sections) == (2, ["secret"], [])
     assert facts.snapshot() == MemorySnapshot(epoch=facts.snapshot().epoch)
 
 

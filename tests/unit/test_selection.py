@@ -9,21 +9,18 @@ from memory.config import CATEGORIES
 from memory.facts.fact import Fact, timestamp
 from memory.facts.profile import StoredSection
 from memory.facts.snapshot import MemorySnapshot
-from memory.injection.injected import Injected, render_block, render_delta, render_deltas
+from memory.injection.injected import Injected, render_block, render_deltas
 from memory.injection.selection import (
-    COMMON_PLACE,
     DELTA_SHARE,
     LEAST_COVERAGE,
-    LEAST_COVERAGE_OF_FACTS,
     TurnConditions,
     choose_block,
     inject,
     needs_rebase,
     told,
 )
-from memory.journal.entry import line_id
 from memory.recall import Document
-from memory.recall.index import Hit, fact_sources
+from memory.recall.index import Hit
 from memory.recall.user_index import Recalled
 
 NOW = 1_760_000_000.0
@@ -57,14 +54,6 @@ def known(*facts: Fact, **sections: StoredSection) -> MemorySnapshot:
 
 def first(memory: MemorySnapshot, turn: TurnConditions = TURN) -> Injected:
     return inject(None, memory, replace(turn, now=NOW))
-
-
-def test_what_did_not_fit_into_the_block_is_no_news() -> None:
-    memory = known(*(fact(n) for n in range(40)))
-    before = first(memory, replace(TURN, budget=600))
-
-    assert len(before.block) < 40
-    assert inject(before, memory, replace(TURN, budget=600)).deltas == ()
 
 
 def test_what_was_said_in_this_thread_and_is_still_in_the_window_needs_no_delta() -> None:
@@ -124,10 +113,6 @@ def found(*documents: Document, coverage: float = 1.0) -> Recalled:
     return Recalled([Hit(each, 1.0) for each in documents], (), lines, coverage)
 
 
-def of_fact(each: Fact) -> Document:
-    return Document(id=each.id, text=each.content, sources=fact_sources(each))
-
-
 def recalled_in(injected: Injected, message_id: str = "m9") -> set[str]:
     deltas = [delta for delta in injected.deltas if delta.message_id == message_id]
     return {name for delta in deltas for name, _ in delta.facts} | {line for delta in deltas for _, line in delta.lines}
@@ -142,123 +127,6 @@ def test_a_message_that_is_about_nothing_known_is_shown_nothing() -> None:
 
     assert recalled_in(about) == {"line-1", "line-2"}
     assert else_.deltas == ()
-
-
-def test_less_of_a_message_has_to_be_known_where_there_are_facts_only() -> None:
-    memory, before = known(fact(1), fact(2)), first(known(fact(1)))
-
-    def recalled(*documents: Document, coverage: float) -> set[str]:
-        turn = replace(TURN, recalled=found(*documents, coverage=coverage))
-        return recalled_in(inject(before, memory, turn))
-
-    assert recalled(of_fact(fact(2)), coverage=LEAST_COVERAGE_OF_FACTS) == {fact(2).id}
-    assert recalled(of_fact(fact(2)), coverage=LEAST_COVERAGE_OF_FACTS - 0.01) == set()
-    assert recalled(of_fact(fact(2)), said(1), coverage=LEAST_COVERAGE_OF_FACTS) == set()
-
-
-def test_a_fact_and_the_turn_that_it_was_taken_from_are_shown_once_the_better_of_both() -> None:
-    facts = [fact(number, thread_id="u", message_ids=(f"said-{number}",)) for number in (1, 2)]
-    turns = [replace(said(number), id=line_id("u", f"said-{number}")) for number in (1, 2)]
-    many = [fact(number, confidence=0.9) for number in range(10, 40)]
-    memory = known(*many, *facts)
-    before = first(memory, replace(TURN, budget=700))
-    assert not {each.id for each in facts} & set(before.fact_ids())
-
-    best_first = found(of_fact(facts[0]), turns[0], turns[1], of_fact(facts[1]))
-    after = inject(before, memory, replace(TURN, recalled=best_first))
-
-    assert recalled_in(after) == {facts[0].id, turns[1].id}
-
-
-def test_a_fact_is_recalled_beside_another_one_that_the_same_message_told() -> None:
-    shown, other = (fact(number, thread_id="u", message_ids=("said",)) for number in (1, 2))
-    line = replace(said(1), id=line_id("u", "said"))
-    memory, before = known(shown, other), first(known(shown))
-
-    of_fact_only = inject(before, memory, replace(TURN, recalled=found(of_fact(other), line)))
-    of_line = inject(first(known()), memory, replace(TURN, recalled=found(line, of_fact(other))))
-
-    assert recalled_in(of_fact_only) == {other.id}
-    assert recalled_in(of_line) == {line.id}
-
-
-@pytest.mark.parametrize("first_kind", ["fact", "turn"])
-def test_half_of_what_a_later_message_recalls_is_facts_and_half_past_turns(first_kind: str) -> None:
-    facts = [fact(number) for number in range(10, 50)]
-    turns = [said(number) for number in range(10, 50)]
-    memory = known(fact(1), *facts)
-    hits = [*map(of_fact, facts), *turns] if first_kind == "fact" else [*turns, *map(of_fact, facts)]
-    before = first(known(fact(1)))
-
-    def kinds(*documents: Document) -> tuple[int, int]:
-        after = inject(before, memory, replace(TURN, room=10_000, recalled=found(*documents)))
-        (text,) = render_deltas(after, told(after, memory, found(*documents))).values()
-        lines = [len(line) for line in text.splitlines() if line.startswith("- 20")]
-        return sum(len(line) for line in text.splitlines() if line.startswith("- [")), sum(lines)
-
-    of_facts, of_turns = kinds(*hits)
-    assert abs(of_facts - of_turns) < 0.3 * (of_facts + of_turns)
-    # What one kind leaves goes to the other.
-    assert kinds(*turns)[1] > 1.5 * of_turns
-    assert kinds(*map(of_fact, facts))[0] > 1.5 * of_facts
-
-
-def test_what_is_shown_already_takes_its_part_of_the_tokens() -> None:
-    turns = [said(number) for number in range(80)]
-    memory = known(fact(1))
-    room = replace(TURN, room=10_000)
-    once = inject(first(memory), memory, replace(room, recalled=found(*turns)))
-    texts = told(once, memory, found(*turns))
-    again = inject(once, texts, replace(room, message_id="m10", recalled=found(*turns)))
-    others = inject(once, texts, replace(room, message_id="m10", recalled=found(*reversed(turns))))
-
-    assert 0 < len(recalled_in(once)) < len(turns)
-    assert sum(len(text) + 1 for text in told(again, texts, found(*turns)).lines.values()) <= TURN.budget
-    assert len(recalled_in(again, "m10")) < 0.1 * len(recalled_in(once))
-    assert recalled_in(others, "m10") == {each.id for each in turns} - recalled_in(once) or recalled_in(others, "m10")
-
-
-def test_what_is_shown_already_takes_nothing_of_what_fits_better() -> None:
-    shown, better = [fact(number) for number in range(10, 60)], [fact(number) for number in range(60, 110)]
-    memory, before = known(*shown, *better), first(known(*shown))
-
-    recalled = found(*map(of_fact, (*better, *shown)))
-    after = inject(before, memory, replace(TURN, room=10_000, recalled=recalled))
-
-    (text,) = render_deltas(after, memory).values()
-    assert recalled_in(after) <= {each.id for each in better}
-    assert TURN.budget * 0.9 < len(text) <= TURN.budget
-
-
-def test_what_stands_out_no_more_than_the_hundredth_hit_is_not_recalled() -> None:
-    turns = [said(number) for number in range(2 + COMMON_PLACE)]
-    scores = (10.0, 4.0, *[3.0] * COMMON_PLACE)
-
-    def recalled(number: int) -> set[str]:
-        hits = [Hit(*each) for each in zip(turns[:number], scores[:number], strict=True)]
-        turn = replace(TURN, room=10_000, budget=10_000, recalled=replace(found(*turns), hits=hits))
-        return recalled_in(inject(first(known(fact(1))), known(fact(1)), turn))
-
-    assert recalled(2 + COMMON_PLACE) == {"line-0", "line-1"}
-    assert len(recalled(COMMON_PLACE)) == COMMON_PLACE
-
-
-def test_without_room_what_was_recalled_goes_and_news_stays() -> None:
-    memory = known(fact(1), fact(2, written=NOW + 1))
-    tight = replace(TURN, room=1_500)
-    injected = first(known(fact(1)))
-    changes = 0
-    for number in range(10, 40):
-        recalled = found(said(number, f"{number} " + "words " * 30))
-        turn = replace(tight, message_id=f"m{number}", now=NOW + number, recalled=recalled)
-        after = inject(injected, memory, turn)
-        memory = told(after, memory, recalled)
-        assert after.block == injected.block
-        assert f"line-{number}" in recalled_in(after, f"m{number}")
-        assert "fact_00000002" in after.fact_ids()
-        changes += after.deltas[: len(injected.deltas)] != injected.deltas
-        injected = after
-    assert 0 < changes <= 15
 
 
 @given(
@@ -277,23 +145,6 @@ def test_all_deltas_together_keep_their_room(sizes: list[tuple[int, int, bool]],
         assert sum(map(len, render_deltas(after, memory).values())) <= max(room, TURN.budget // 2)
         assert after.block == injected.block
         injected = after
-
-
-def test_what_was_recalled_for_earlier_messages_makes_room_and_the_block_stays() -> None:
-    facts = [fact(number) for number in range(1, 61)]
-    memory = known(*facts)
-    injected = first(memory)
-    for number in range(2, 40):
-        wanted = [each for each in facts if each.id not in {name for name, _ in injected.block}][number % 7 :: 7]
-        hits = [Hit(Document(id=each.id, text=each.content), 1.0) for each in wanted]
-        turn = replace(TURN, message_id=f"m{number}", now=NOW + number, recalled=Recalled(hits))
-        after = inject(injected, memory, turn)
-        assert after.block == injected.block
-        assert {each.id for each in wanted} <= set(after.fact_ids())
-        assert sum(map(len, render_deltas(after, memory).values())) <= turn.budget // 2
-        injected = after
-    assert injected.deltas
-    assert injected.deltas[0].message_id != "m2"
 
 
 def test_too_many_deltas_make_a_new_block_that_holds_them() -> None:
@@ -322,17 +173,6 @@ def test_one_delta_is_bounded_and_what_it_leaves_comes_later() -> None:
     assert len(text) <= TURN.budget // DELTA_SHARE
     assert len(later.deltas) == 2
     assert not set(later.deltas[0].facts) & set(later.deltas[1].facts)
-
-
-def test_what_is_shown_already_takes_nothing_of_a_delta_s_own_budget() -> None:
-    shown = [fact(number) for number in range(1, 6)]
-    before = first(known(*shown))
-    memory = known(*shown, fact(9, written=NOW - 90))
-    turn = replace(
-        TURN, delta_budget=len(render_delta([fact(9)], [""])) + 1, recalled=found(*map(of_fact, memory.facts))
-    )
-
-    assert recalled_in(inject(before, memory, turn)) == {fact(9).id}
 
 
 def test_the_block_holds_protected_facts_first_then_standing_instructions_then_the_strongest() -> None:

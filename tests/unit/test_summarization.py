@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import (
-    AIMessage,
     BaseMessage,
     HumanMessage,
 )
@@ -16,23 +15,12 @@ from tests.summarizing import counting, make_node, saying, sent, summarize, talk
 from tests.threads import word_counter
 
 
-@pytest.mark.parametrize(("options", "left"), [({"keep_tokens": 50}, 2), ({"keep_messages": 3}, 3)])
-def test_C1_how_much_a_cut_leaves_can_be_chosen(options: dict[str, Any], left: int) -> None:
-    assert len(summarize(talk(5), **options).messages) == 1 + left
-
-
 def test_C5_a_hook_may_interrupt_the_graph() -> None:
     def hook(gone: list[BaseMessage]) -> None:
         raise GraphInterrupt
 
     with pytest.raises(GraphInterrupt):
         summarize(talk(5), memory_flush_hook=hook)
-
-
-def test_C1_thoughts_before_a_summary_are_no_part_of_it() -> None:
-    result = summarize(talk(5), saying("<think>let me see</think>\n\nAda lives in Bergen."))
-    assert result.running_summary is not None
-    assert result.running_summary.summary == "Ada lives in Bergen."
 
 
 def test_C1_more_than_the_model_can_take_is_summarized_in_several_calls_and_nothing_is_left_out() -> None:
@@ -72,18 +60,6 @@ def test_C2_of_joined_portions_that_are_too_long_the_middle_goes_and_no_model_is
     assert result.running_summary.summary.startswith("Tom paid 199 kroner.\n")
     assert result.running_summary.summary.endswith(f"Tom paid {len(model.prompts)}99 kroner.")
     assert not any("too long" in sent(model, call) for call in range(len(model.prompts)))
-
-
-def test_C3_a_summary_is_asked_to_be_half_as_long_as_what_was_said_within_its_share() -> None:
-    def asked_for(size: int) -> int:
-        model = saying()
-        summarize(talk(4, size), model, initial_summary_prompt="{max_words}", max_tokens=10**6, **early)
-        return int(sent(model).rpartition("\n")[2])
-
-    early = {"max_tokens_before_summary": 10, "max_summary_tokens": 1000}
-    assert asked_for(10) == 30
-    assert 60 < asked_for(50) < 140
-    assert asked_for(5000) == 700
 
 
 def test_C1_what_people_wrote_cannot_end_the_transcript() -> None:
@@ -133,16 +109,3 @@ async def test_C5_a_synchronous_hook_does_not_run_on_the_event_loop() -> None:
     await node.ainvoke({"messages": talk(5)})
     assert where
     assert where[0] != threading.get_ident()
-
-
-def test_a_message_without_an_id_is_given_one_that_stays() -> None:
-    talk_on = [*talk(2), HumanMessage("no id")]
-    first, again = summarize(talk_on).messages[-1], summarize([*talk_on, HumanMessage("no id")]).messages[-2:]
-    assert first.id
-    assert (first.id == again[0].id, first.id == again[1].id) == (True, False)
-
-
-def test_a_summary_in_content_blocks_becomes_its_text() -> None:
-    result = summarize(talk(5), saying(AIMessage([{"type": "text", "text": "Ada lives in Bergen."}])))
-    assert result.running_summary is not None
-    assert result.running_summary.summary == "Ada lives in Bergen."

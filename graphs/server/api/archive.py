@@ -106,4 +106,4 @@ async def take_in(request: Request, call: AgentCall) -> dict[str, Any]:
         raise from_value_error(ValueError(said), [said.partition(" ")[0].rstrip(":")]) from None
     for thread_id in importer.waiting_threads:
         call.service.wake(call.owner, thread_id)
-    return {**asdict(done), "refused": done.rejected, "refused_more": done.more_rejected}
+    return asdict(done)

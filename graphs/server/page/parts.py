@@ -142,8 +142,8 @@ async def take_file_in(asked: PageRequest) -> Response:
         raise RefusedRequest(422, _NO_EXPORT) from None
     for thread_id in importer.waiting_threads:
         asked.call.service.wake(asked.call.owner, thread_id)
-    said = f"Taken in: {len(done.created)} new facts; {done.known} were known already, {len(done.rejected)} refused."
-    said += "".join(f" Line {each.line}: {each.reason.replace('_', ' ')}." for each in done.rejected[:_TOLD])
+    said = f"Taken in: {len(done.created)} new facts; {done.known} were known already, {len(done.refused)} refused."
+    said += "".join(f" Line {each.line}: {each.reason.replace('_', ' ')}." for each in done.refused[:_TOLD])
     return await show_data(asked, said=said)
 
 
