@@ -46,36 +46,30 @@ def emit(name: str, data: Json | BaseModel, *, config: RunnableConfig | None = N
         config: The run's config. Needed only where context variables do not reach, as in a thread that the
             node started itself; the run is found by itself in nodes, tools and their asyncio tasks.
     """
-    context = _context(config)
-    if not context.run(_in_run):
-        logger.debug("event %s emitted outside a run", name)
-        return
-    payload = _json(data)
-    context.run(dispatch_custom_event, name, payload)
-    context.run(_write_chunk, CustomChunk(name=name, payload=payload))
+    if (context := _context_of_run(name, config)) is not None:
+        payload = _json(data)
+        context.run(dispatch_custom_event, name, payload)
+        context.run(_write_chunk, CustomChunk(name=name, payload=payload))
 
 
 async def aemit(name: str, data: Json | BaseModel, *, config: RunnableConfig | None = None) -> None:
     """Send an event as `emit` does, without blocking the event loop for asynchronous callback handlers."""
-    context = _context(config)
-    if not context.run(_in_run):
+    if (context := _context_of_run(name, config)) is not None:
+        payload = _json(data)
+        await adispatch_custom_event(name, payload, config=context.run(ensure_config))
+        context.run(_write_chunk, CustomChunk(name=name, payload=payload))
+
+
+def _context_of_run(name: str, config: RunnableConfig | None) -> Context | None:
+    """Return the context variables under which an event is sent; `None` outside a run."""
+    context = copy_context()
+    if config is not None:
+        with set_config_context(config) as given:
+            context = given.run(copy_context)  # the given one is reset on leaving; a copy keeps the config
+    if context.run(lambda: get_callback_manager_for_config(ensure_config()).parent_run_id) is None:
         logger.debug("event %s emitted outside a run", name)
-        return
-    payload = _json(data)
-    await adispatch_custom_event(name, payload, config=context.run(ensure_config))
-    context.run(_write_chunk, CustomChunk(name=name, payload=payload))
-
-
-def _context(config: RunnableConfig | None) -> Context:
-    if config is None:
-        return copy_context()
-    with set_config_context(config) as context:
-        # The context is reset on leaving; a copy keeps the config.
-        return context.run(copy_context)
-
-
-def _in_run() -> bool:
-    return get_callback_manager_for_config(ensure_config()).parent_run_id is not None
+        return None
+    return context
 
 
 def _write_chunk(chunk: CustomChunk) -> None:

@@ -20,9 +20,9 @@ from graphs.model_failures import ModelUnavailable
 from graphs.models import Purpose, resolve
 from graphs.recalling import Recalling
 from graphs.settings import Settings
-from graphs.turn.deadlines import StoreWatch, TurnDeadlines
 from graphs.turn.left import LeftTurns
 from graphs.turn.prepared import PreparedSummaries
+from graphs.turn.stores import Stores
 from memory.effects import StoreEffects, arun, arun_patiently, in_daemon_thread, run, tolerated
 from memory.namespaces import Owner
 from memory.retention import KINDS, clean
@@ -76,10 +76,7 @@ class MemoryService:
         self.recalling = Recalling(self.embedder, self._config.recall_megabytes * 1_000_000)
         self.metrics = Metrics()
         self.summaries = PreparedSummaries(self._config.model_timeout_seconds)
-        self.stores = StoreWatch()
-        self.deadlines = TurnDeadlines(
-            self.stores, read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds
-        )
+        self.stores = Stores(read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds)
         self.left = LeftTurns(self._write_down, self._config.drain_seconds)
         self._worker = Worker()
         self._stores: WeakSet[BaseStore] = WeakSet()

@@ -5,6 +5,7 @@ data, and is never learned from, as no tool's output is. What cannot be done is 
 What each does is in `memory/tools.py`.
 """
 
+import asyncio
 import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ from inspect import signature
 from typing import Any, get_args, get_type_hints
 
 from langchain.tools import ToolRuntime
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import create_model
 
@@ -22,8 +23,8 @@ from graphs.events import MemoryUpdated, aemit
 from graphs.service import MemoryService
 from graphs.synchronous import ThreadedStore, finished
 from graphs.turn.context import MemoryToolName
-from graphs.turn.deadlines import StoreAway
-from graphs.turn.run import Run, mode_of_run
+from graphs.turn.run import Run
+from graphs.turn.stores import StoreAway
 from memory.effects import arun
 from memory.recall.user_index import Recalled
 from memory.tools import LEARNING, TOOLS, WRITING, Search, ToolCall, carried_out
@@ -42,15 +43,14 @@ def memory_tools(
     names: Sequence[MemoryToolName] = NAMES,
     *,
     service: Callable[[], MemoryService] = service_of_process,
-    asked_by: Callable[[Runtime, str], InWhoseName] | None = None,
+    asked_by: Callable[[Runtime], InWhoseName] | None = None,
 ) -> tuple[BaseTool, ...]:
     """Return tools for a chat graph, or for any agent whose tools are given a `ToolRuntime`, such as `create_agent`.
 
     Args:
         names: Which ones.
         service: Returns the service whose settings and clock they use; called when a tool is.
-        asked_by: Returns in whose name a tool is called, given the id of the question; by default as the chat graph
-            sees its own run.
+        asked_by: Returns in whose name a tool is called; by default as the chat graph sees its own run.
 
     Raises:
         ValueError: If there is no tool of a name.
@@ -58,16 +58,16 @@ def memory_tools(
     if unknown := sorted(set(names) - set(NAMES)):
         raise ValueError(f"tools: there is no {', '.join(map(repr, unknown))}; there are {', '.join(NAMES)}")
 
-    def asked_by_graph(runtime: Runtime, asked: str) -> InWhoseName:
+    def asked_by_graph(runtime: Runtime) -> InWhoseName:
         kept = runtime.state.get("memory") if isinstance(runtime.state, Mapping) else None
-        run = Run.of(runtime.config, runtime, service().settings, asked)
+        run = Run.of(runtime.config, runtime, service().settings)
         return run, kept if isinstance(kept, Mapping) else {}
 
     return tuple(_tool(name, service, asked_by or asked_by_graph) for name in names)
 
 
 def _tool(
-    name: MemoryToolName, service: Callable[[], MemoryService], asked_by: Callable[[Runtime, str], InWhoseName]
+    name: MemoryToolName, service: Callable[[], MemoryService], asked_by: Callable[[Runtime], InWhoseName]
 ) -> BaseTool:
     async def told(runtime: Runtime, **arguments: Any) -> str:
         try:
@@ -100,20 +100,19 @@ def _arguments(name: MemoryToolName) -> Any:
 async def _answer(
     name: MemoryToolName,
     service: MemoryService,
-    asked_by: Callable[[Runtime, str], InWhoseName],
+    asked_by: Callable[[Runtime], InWhoseName],
     runtime: Runtime,
     arguments: Mapping[str, Any],
 ) -> str:
-    """Carry out a call within the time that its turn has for memory in all; `TimeoutError` past it."""
+    """Carry out a call in the time for which a turn waits for memory; `TimeoutError` past it."""
     state = runtime.state if isinstance(runtime.state, Mapping) else {}
     messages = [message for message in state.get("messages", ()) if isinstance(message, BaseMessage)]
-    asked = next((str(one.id) for one in reversed(messages) if isinstance(one, HumanMessage)), "")
-    run, kept = asked_by(runtime, asked)
+    run, kept = asked_by(runtime)
     owner, store = run.owner, runtime.store
     if owner is None or store is None:
         return "There is no memory in this conversation: nobody is logged in, or nothing is stored."
-    async with service.deadlines.within(run.turn, "read"):
-        declared = await mode_of_run(runtime.config, run.context.memory_mode, on_server=run.on_server)
+    async with asyncio.timeout(service.stores.seconds["read"]):
+        declared = await run.mode()
     mode = effective_mode(declared, kept.get("mode"), mode_of_newest(messages))
     if not may_read(mode):
         return "This conversation is incognito: memory is neither used nor changed in it."
@@ -132,8 +131,7 @@ async def _answer(
     async def search(wanted: Search) -> Recalled:
         return await service.recalling.search(store, owner, wanted.facts, wanted.query, wanted.now)
 
-    told = await service.deadlines.ask(
-        run.turn,
+    told = await service.stores.ask(
         store,
         "write" if name in WRITING else "read",
         lambda: arun(store, carried_out(name, call, arguments), others={Search: search}, aside=True),

@@ -195,15 +195,15 @@ MUTANTS = (
     Mutant(
         "an agent's question waits for the answer before it is written down",
         "graphs/middleware/memory.py",
-        "        closed = await self._memory.writing.close(run, thread.messages, thread.epochs, None)\n",
-        "        closed = thread\n",
+        "if not is_written and not self._is_new(state)",
+        "if False and not self._is_new(state)",
         (AGENTS,),
     ),
     Mutant(
         "an agent's question that could not be written down is named by nothing until the turn ends",
         "graphs/middleware/memory.py",
-        "named((*thread.unwritten, *named_now))",
-        "named(thread.unwritten)",
+        "with_unwritten(memory, (*thread.unwritten, *now))",
+        "with_unwritten(memory, thread.unwritten)",
         LEFT,
     ),
     Mutant(
@@ -244,8 +244,8 @@ MUTANTS = (
     Mutant(
         "what a model tells a subagent is learned",
         "graphs/turn/run.py",
-        '"read_only" if _is_below_tools(configurable) else None',
-        "None",
+        "if _is_below_tools(self._configurable):",
+        "if False:",
         (AGENTS, SPEAKERS),
     ),
     Mutant(
@@ -258,13 +258,13 @@ MUTANTS = (
     Mutant(
         "below another graph an agent that speaks in a person's place is a person",
         "graphs/turn/run.py",
-        'is_below="|" in str(configurable.get("checkpoint_ns"))',
-        "is_below=False",
+        'return "|" in str(self._configurable.get("checkpoint_ns"))',
+        "return False",
         (BELOW,),
     ),
     Mutant(
         "what an agent says in a person's place below another graph is learned",
-        "graphs/turn/opening.py",
+        "graphs/turn/memory.py",
         'if run.is_below and role_of(one, speaker) == "other"',
         'if False and role_of(one, speaker) == "other"',
         (SPEAKERS,),
@@ -278,7 +278,7 @@ MUTANTS = (
     ),
     Mutant(
         "a summary that takes people's words away makes the last one who speaks the user",
-        "graphs/turn/opening.py",
+        "graphs/turn/memory.py",
         "*([epochs.speaker] if thread.memory else [])",
         "",
         (SPEAKERS,),
@@ -286,8 +286,8 @@ MUTANTS = (
     Mutant(
         "a summary of a middleware makes an agent forget what it stands for",
         "graphs/middleware/memory.py",
-        "return thread.view(get_config()) if is_whole else None",
-        "return thread.view(get_config())",
+        "thread.view(get_config()) if is_whole else None",
+        "thread.view(get_config())",
         (AGENTS,),
     ),
     Mutant(
@@ -377,15 +377,15 @@ MUTANTS = (
     Mutant(
         "a prepared summary made under other settings",
         "graphs/turn/prepared.py",
-        "        if kept.made_for != made_for:\n            self._kept.pop(thread, None)",
-        "        if False:\n            self._kept.pop(thread, None)",
+        "if kept is not None and kept.due != due:",
+        "if False:",
         ("tests/laws/test_rules_prepared.py",),
     ),
     Mutant(
         "what a summary had come to is asked for again",
         "graphs/turn/prepared.py",
-        "                part = written\n",
-        "                part = None\n",
+        "begun.part = written if stands else None",
+        "begun.part = None",
         ("tests/laws/test_rules_prepared.py",),
     ),
     Mutant(
@@ -910,7 +910,7 @@ MUTANTS = (
     ),
     Mutant(
         "a store that fails fails the turn",
-        "graphs/turn/deadlines.py",
+        "graphs/turn/stores.py",
         "with tolerated(logger, consequence), suppress(StoreAway):",
         "with suppress(StoreAway):",
         (FAILING,),
@@ -966,7 +966,7 @@ MUTANTS = (
     ),
     Mutant(
         "a call that cannot be read is told as one that may have been carried out",
-        "graphs/turn/view.py",
+        "graphs/turn/calls.py",
         "read = with_calls(message, message.tool_calls) if message.invalid_tool_calls else message",
         "read = message",
         (KEEP,),
@@ -1050,9 +1050,9 @@ MUTANTS = (
     ),
     Mutant(
         "an empty answer stays the user's answer",
-        "graphs/turn/text.py",
-        "if not is_empty(spoken(answer)):",
-        "if True:",
+        "graphs/turn/answers.py",
+        "if is_empty(spoken(answer)):",
+        "if False:",
         (KEEP,),
     ),
     Mutant(
@@ -1114,7 +1114,7 @@ MUTANTS = (
     Mutant(
         "a turn that is handed off is not learned",
         "graphs/turn/nodes.py",
-        "            await end_turn(self._memory, run, thread, thread.view(get_config()))\n            raise",
+        "            await self._memory.end(run, thread, thread.view(run.config))\n            raise",
         "            raise",
         (BELOW,),
     ),

@@ -1,5 +1,7 @@
 """How long turns of a test wait for memory: as long as a busy machine takes, except where a test is about it."""
 
+import asyncio
+
 from graphs.service import MemoryService
 from memory.config import MemoryConfig
 
@@ -8,8 +10,14 @@ _USUAL = MemoryConfig()
 
 
 def let_turns_wait(service: MemoryService, *, read: float = PATIENCE, write: float = PATIENCE) -> None:
-    """Give the turns that begin from now on so many seconds for all their reading, and for all that they write."""
-    service.deadlines._seconds |= {"read": read, "write": write}
+    """Give the turns that begin from now on so many seconds for each reading, and for each writing."""
+    service.stores.seconds |= {"read": read, "write": write}
+
+
+async def all_have_answered(service: MemoryService) -> None:
+    """Return once no store is in doubt any more."""
+    doubted = [one for ways in list(service.stores._doubted.values()) for one in ways.values()]
+    await asyncio.gather(*(asyncio.wait({one.probing}) for one in doubted if one.probing))
 
 
 def be_patient(service: MemoryService) -> None:

@@ -11,16 +11,15 @@ from langchain_core.exceptions import ModelError
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tracers.context import register_configure_hook
-from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.config import get_config
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.graph import START, StateGraph
 from langgraph.types import StateSnapshot
 
 from graphs.model_failures import explain, of_kind
-from graphs.turn.channels import removes_all
-from graphs.turn.state import InputState
-from graphs.turn.text import Pieces
+from graphs.turn.answers import Pieces
+from graphs.turn.state import InputState, removes_all
 from memory.effects import in_daemon_thread, tolerated
 from memory.turn import may_learn, mode_of, with_mode
 
@@ -119,8 +118,16 @@ async def refused_in_earlier_runs(
     return marked
 
 
-def thread_of_run() -> RunnableConfig:
-    """Return the name of the thread of the run in progress."""
+async def saved_of_run(saver: BaseCheckpointSaver[Any], *, is_awaited: bool) -> list[CheckpointTuple]:
+    """Return what is saved of the thread of the run in progress, newest first."""
+    thread = _thread_of_run()
+    if is_awaited:
+        return [saved async for saved in saver.alist(thread, limit=STEPS)]
+    reading = in_daemon_thread(lambda: [*saver.list(thread, limit=STEPS)], "palimpsest-saver")
+    return await asyncio.wrap_future(reading)
+
+
+def _thread_of_run() -> RunnableConfig:
     return {"configurable": {"thread_id": get_config()["configurable"]["thread_id"], "checkpoint_ns": ""}}
 
 
@@ -158,7 +165,7 @@ async def _no_update(_: Any) -> dict[str, object]:
 async def _before_run(saver: Any, question: str, *, threaded: bool) -> StateSnapshot | None:
     """Return the thread as it was before the run in progress, which asks this question; `None` before a first run."""
     graph, states = reading_graph(InputState, saver), list[StateSnapshot]()
-    thread = thread_of_run()
+    thread = _thread_of_run()
     if threaded:
         reading = in_daemon_thread(lambda: [*graph.get_state_history(thread, limit=STEPS)], "palimpsest-saver")
         states = await asyncio.wrap_future(reading)

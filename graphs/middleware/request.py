@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from langchain.agents.middleware import ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
@@ -11,13 +11,14 @@ from langgraph.types import Command
 
 from graphs.middleware.state import ASKED_KEY
 from graphs.models import is_own_answer
+from graphs.turn import answers
+from graphs.turn.answers import Sources, check_text, without_sources
+from graphs.turn.calls import paired
 from graphs.turn.content import as_sent
-from graphs.turn.sources import Sources, with_sources, without_sources
-from graphs.turn.text import check_text, told
-from graphs.turn.view import paired, with_recalled
+from graphs.turn.prompt import with_recalled
 from memory.context.running_summary import divide
 from memory.context.turns import blocks_of, in_turns, one_after_another
-from memory.turn import MemoryMode, with_mode
+from memory.turn import MemoryMode
 
 _MARK = {"type": "ephemeral"}
 
@@ -83,28 +84,35 @@ def name_of(model: object) -> str:
     return str(getattr(model, "model_name", type(model).__name__))
 
 
-def noted(
-    response: ModelResponse[Any], model: object, mode: MemoryMode | None, sources: Sources | None, asked: str
-) -> ExtendedModelResponse[Any]:
-    """Return the answer with its sources, and its question's mode, so that a later, looser mode does not learn it.
+class Shown(NamedTuple):
+    """A request with memory in it.
 
-    Args:
-        response: The answer, in whose place the user is told if it says nothing.
-        model: Who answered.
+    Attributes:
+        request: The request.
         mode: The mode of its question.
-        sources: What of memory the model was shown.
-        asked: Id of the question; empty if no model was asked.
+        sources: What of memory it shows.
+        asked: Id of its question.
+    """
+
+    request: ModelRequest[Any]
+    mode: MemoryMode
+    sources: Sources | None
+    asked: str
+
+
+def noted(response: ModelResponse[Any], shown: Shown, *, is_asked: bool) -> ExtendedModelResponse[Any]:
+    """Return the answer as the thread keeps it, and whether a model was asked for it.
 
     Raises:
         ModelUnavailable: If the answer is no text, which no checkpoint takes.
     """
-    name = name_of(model)
+    name = name_of(shown.request.model)
 
     def note(message: BaseMessage) -> BaseMessage:
         if not isinstance(message, AIMessage):
             return message
         check_text(message, name)
-        return with_mode(with_sources(told(message, name), sources), mode or "normal")
+        return answers.noted(message, name, shown.mode, shown.sources)
 
     answer = replace(response, result=[note(message) for message in response.result])
-    return ExtendedModelResponse(answer, Command(update={ASKED_KEY: asked}) if asked else None)
+    return ExtendedModelResponse(answer, Command(update={ASKED_KEY: shown.asked}) if is_asked else None)

@@ -10,8 +10,7 @@ from langgraph.types import Overwrite
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from graphs.turn.channels import MessagesChannel, SummaryChannel
-from graphs.turn.state import MEMORY_KEY, MemoryState, State
+from graphs.turn.state import MEMORY_KEY, MemoryState, MessagesChannel, State, SummaryChannel
 from graphs.turn.thread import Thread
 from memory.context.running_summary import state_of
 from memory.message import as_messages, without_made

@@ -17,36 +17,37 @@ from langchain_core.messages.utils import get_buffer_string
 from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, ensure_config
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.runtime import Runtime
 
 from graphs.deployment import service_of_process
-from graphs.events import aemit, emit, summary_events
+from graphs.events import aemit, summary_events
 from graphs.identity import vouched_in
-from graphs.middleware.asked import STEPS, is_cleared, thread_of_run
+from graphs.middleware.asked import is_cleared, saved_of_run
 from graphs.middleware.memory import PalimpsestMemory
 from graphs.middleware.request import ordered
 from graphs.middleware.state import SUMMARY_KEY, SummaryKeys, with_ids
 from graphs.middleware.trigger import DueBudget, Limits, Size
-from graphs.models import in_background
 from graphs.service import MemoryService
-from graphs.summary_calls import SummaryCalls
-from graphs.turn.prepared import SummaryAhead, when_summarized
-from graphs.turn.view import system_text, view
+from graphs.summary_calls import summary_model
+from graphs.synchronous import finished
+from graphs.turn.prepared import Due
+from graphs.turn.prompt import Prompt, system_text
+from graphs.turn.run import is_kept
+from graphs.turn.state import State
+from graphs.turn.thread import Thread
 from memory import prompts
 from memory.context.effects import FlushHook
-from memory.context.left_out import LEFT_OUT, LeftOut
-from memory.context.running_summary import RunningSummary, divide, rehydrate, state_of, summary_text
-from memory.context.summarization import SummarizationNode, SummarizationResult, SummarizeWhen
-from memory.context.summary_prompt import Prompt
+from memory.context.left_out import LEFT_OUT
+from memory.context.running_summary import state_of, summary_text
+from memory.context.summarization import SummarizationNode, SummarizeWhen
+from memory.context.summary_prompt import Prompt as SummaryPrompt
 from memory.context.tokens import MessagesCounter, TokenCounter
 from memory.effects import tolerated
 
 logger = logging.getLogger(__name__)
 
 _KEEP: Size = ("messages", 20)
-_CLEARED: Any = {SUMMARY_KEY: {}}
 
 
 class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -128,7 +129,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         return self._limits.budget(self._max_summary_tokens, max(0, frame))
 
     @cached_property
-    def _node(self) -> SummarizationNode:
+    def _bare_node(self) -> SummarizationNode:
         budget = self._budget
         initial, existing = self._prompts
         node = SummarizationNode(
@@ -149,34 +150,35 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Summarize what no longer fits."""
-        state, ids = with_ids(state)
-        saver, last = _who_knows(state)
-        if saver and is_cleared(saver.list(thread_of_run(), limit=STEPS), last):
-            state, ids = {**state, **_CLEARED}, {**ids, **_CLEARED}
-        if not self._is_due(state, state["messages"]):
-            return {**ids, **_without_left_out(state)} or None
-        hook = self._memory.cut_hook(state, runtime) if self._memory else self._hook
-        node = self._node_of(state, runtime, hook)
-        result = node.result(_as_node_reads(state))
-        for event in summary_events(result):
-            emit(event.name, event)
-        return {**ids, **self._update(state, result)} or None
+        return finished(self._before_model(state, runtime, is_awaited=False))
 
     async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Do what `before_model` does."""
+        return await self._before_model(state, runtime, is_awaited=True)
+
+    async def _before_model(self, state: Any, runtime: Runtime[Any], *, is_awaited: bool) -> dict[str, Any] | None:
         await self._counter.tokenizer.awarm_up()
-        state, ids = with_ids(state)
-        saver, last = _who_knows(state)
-        if saver and is_cleared([one async for one in saver.alist(thread_of_run(), limit=STEPS)], last):
-            state, ids = {**state, **_CLEARED}, {**ids, **_CLEARED}
-        if not self._is_due(state, state["messages"]):
-            return {**ids, **_without_left_out(state)} or None
-        hook = self._memory.acut_hook(state, runtime) if self._memory else self._hook
-        node = self._node_of(state, runtime, hook)
-        result = await node.aresult(_as_node_reads(state))
-        for event in summary_events(result):
-            await aemit(event.name, event)
-        return {**ids, **self._update(state, result)} or None
+        state, update = with_ids(state)
+        thread = _thread(state, state["messages"])
+        if await _is_cleared(thread, is_awaited=is_awaited):
+            thread = _thread({}, thread.messages)
+        if self._is_due(thread):
+            hook = self._hook
+            if self._memory:
+                hook = self._memory.cut_hook(state, runtime if is_awaited else self._memory.threaded(runtime))
+            when: SummarizeWhen = self._summarize if is_kept(ensure_config()) else "before"
+            due, summaries = self._due(state, runtime), self._service.summaries
+            prepared = partial(summaries.get, due, waits=when == "before") if due else None
+            node = self._node(memory_flush_hook=hook, prepared_summary=prepared, model=self._counted(runtime))
+            node.summarize = when
+            result = await node.aresult(thread.state)
+            for event in summary_events(result):
+                await aemit(event.name, event)
+            context = node.update(thread.state, result).get("context", {})
+        else:
+            # Nothing is left out of the view any more.
+            context = {key: value for key, value in thread.context.items() if key != LEFT_OUT}
+        return {**update, **({SUMMARY_KEY: context} if context != state_of(state.get(SUMMARY_KEY)) else {})} or None
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -194,17 +196,18 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         self._prepare(request, response)
         return response
 
-    def _ahead(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> SummaryAhead | None:
-        """Return where the thread's summary is found when it is written before it is due; `None` without a thread."""
+    def _due(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> Due | None:
+        """Return which summary the thread will need; `None` without a thread.
+
+        Where the state is not kept, as below another agent, the next call of the same thread has other messages.
+        """
         configurable = ensure_config().get("configurable", {})
-        thread_id, kept = configurable.get("thread_id"), self._service.summaries
-        # Where the state is not kept, as below another agent, the next call of the same thread has other messages.
-        if not thread_id or when_summarized("after", ensure_config()) == "before":
+        thread_id = configurable.get("thread_id")
+        if not thread_id or not is_kept(ensure_config()):
             return None
         if self._memory:
-            return self._memory.summary_ahead(kept, state, runtime, self)
-        user_id = vouched_in(configurable)
-        return SummaryAhead(kept, (user_id, thread_id, self), self, (str(thread_id),))
+            return self._memory.due(state, runtime, self)
+        return Due((vouched_in(configurable), thread_id, self), self, (str(thread_id),))
 
     def _prepare(self, request: ModelRequest[Any], response: ModelResponse[Any]) -> None:
         """Begin to write the summary that the thread will need soon, when the turn was answered."""
@@ -213,108 +216,72 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
             return
         with tolerated(logger, "no summary is written ahead of time"):
             share = self._service.settings.memory.prepare_summary_share
-            ahead = self._ahead(request.state, request.runtime)
-            if ahead is None or (share >= 1 and self._summarize == "before"):
+            due = self._due(request.state, request.runtime)
+            if due is None or (share >= 1 and self._summarize == "before"):
                 return
             # Another middleware may answer itself, without an id: a summary could not name such a message.
-            said = [message for message in response.result if message.id]
-            state = {**_as_node_reads(request.state), "messages": [*request.state["messages"], *said]}
-            live = len(divide(state["messages"], _running(state)).live)
+            said: list[Any] = [message for message in response.result if message.id]
+            thread = _thread(request.state, [*request.state["messages"], *said])
+            budget = replace(self._budget, live=len(thread.divided.live))
             # Here, where the run says whose it is: what is written later has none.
-            model = self._counted(in_background(self.model), request.state, request.runtime)
-            ahead.begin(lambda: self._node_for_later(live, model), state, share)
+            model = self._counted(request.runtime)
+            self._service.summaries.begin(due, lambda: self._node(budget=budget, model=model), thread.state, share)
 
-    def _is_due(self, state: Any, messages: Sequence[BaseMessage]) -> bool:
-        running = _running(_as_node_reads(state))
-        conversation = divide(messages, running)
-        counts = self._counter.each(conversation.live)
-        summary = self._summary_tokens(running.summary) if running else 0
-        return self._limits.due.is_reached(
-            tokens=sum(counts) + summary + self._counter(conversation.system), messages=len(conversation.live)
-        )
+    def _is_due(self, thread: Thread) -> bool:
+        live, summary = thread.divided.live, self._summary_tokens(thread.running.summary) if thread.running else 0
+        tokens = sum(self._counter.each(live)) + summary + self._counter(thread.divided.system)
+        return self._limits.due.is_reached(tokens=tokens, messages=len(live))
 
     def _summary_tokens(self, summary: str) -> int:
         return self._counter.message(SystemMessage(system_text("", "", summary)))
 
-    def _node_of(self, state: Mapping[str, Any], runtime: Runtime[Any], hook: FlushHook | None) -> SummarizationNode:
-        """Return what summarizes in a turn."""
-        # A copy, as one instance serves many threads at once.
-        node, when = copy(self._node), when_summarized(self._summarize, ensure_config())
-        node.summarize = when
-        ahead = self._ahead(state, runtime)
-        prepared = partial(ahead.get, waits=when == "before") if ahead else None
-        model = self._counted(self.model, state, runtime)
-        node.summarizer = replace(node.summarizer, memory_flush_hook=hook, prepared_summary=prepared, model=model)
+    def _node(self, **more: Any) -> SummarizationNode:
+        """Return what summarizes, with these attributes of its summarizer: one instance serves many threads at once."""
+        node = copy(self._bare_node)
+        node.summarizer = replace(node.summarizer, **more)
         return node
 
-    def _node_for_later(self, live: int, model: LanguageModelLike) -> SummarizationNode:
-        """Return what writes a summary behind a turn that leaves so many messages."""
-        node = copy(self._node)
-        budget = replace(self._budget, live=live)
-        node.summarizer = replace(node.summarizer, budget=budget, model=model)
-        return node
-
-    def _counted(self, model: BaseChatModel, state: Any, runtime: Runtime[Any]) -> LanguageModelLike:
-        """Return the call of a model that the process counts, and that keeps to the budget of whose memory it is."""
-        store, owner = (self._memory.whose(state, runtime) if self._memory else None) or (None, None)
-        whose = (store, owner) if store is not None and owner is not None else None
-
-        async def given() -> BaseChatModel:
-            return model
-
-        calls = SummaryCalls(service=self._service, whose=whose, load=lambda: model, aload=given)
-        return calls.model()
-
-    def _update(self, state: Any, result: SummarizationResult) -> dict[str, Any]:
-        context = self._node.update(_as_node_reads(state), result).get("context", {})
-        return {SUMMARY_KEY: context} if context != state_of(state.get(SUMMARY_KEY)) else {}
+    def _counted(self, runtime: Runtime[Any]) -> LanguageModelLike:
+        """Return the call of the model that the process counts, and that keeps to the budget of whose memory it is."""
+        return summary_model(self._service, self._memory.place(runtime) if self._memory else None, lambda: self.model)
 
     def _viewed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        context = _as_node_reads(request.state)["context"]
-        running = rehydrate(context.get("running_summary"))
-        parted = divide(request.messages, running)
-        left_out = LeftOut.from_state(context.get(LEFT_OUT)).among(parted.live)
-        shown = [message for message in (*parted.system, *parted.live) if message.id not in left_out]
-        summary = running.summary if running else ""
-        # What does not fit is left out already: what is recalled, or stands between messages, takes little.
-        made = partial(view, memory_block="", summary=summary, recalled={}, counter=self._counter, drop=False)
+        thread = _thread(request.state, request.messages)
 
-        def make(**said: Any) -> list[BaseMessage]:
-            sent = made(**said, max_tokens=sys.maxsize)
-            is_due = self._limits.due.is_reached(tokens=self._counter(sent), messages=len(parted.live))
-            return made(**said, max_tokens=self._limits.max_tokens) if is_due else sent
+        def make(*, system_prompt: str, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+            prompt = Prompt(
+                max_tokens=self._limits.max_tokens,
+                system_prompt=system_prompt,
+                summary=thread.running.summary if thread.running else "",
+                messages=messages,
+                counter=self._counter,
+            )
+            # What does not fit is left out already: what is recalled, or stands between messages, takes little.
+            sent = prompt.view(sys.maxsize, drop=False)
+            is_due = self._limits.due.is_reached(tokens=self._counter(sent), messages=len(thread.divided.live))
+            return prompt.view(prompt.max_tokens, drop=False) if is_due else sent
 
-        return ordered(request.override(messages=cast("list[AnyMessage]", shown)), make)
-
-
-def _as_node_reads(state: Any) -> dict[str, Any]:
-    """Return an agent's state as the node reads it."""
-    return {"messages": state["messages"], "context": state_of(state.get(SUMMARY_KEY))}
+        shown: list[Any] = [*thread.divided.system, *thread.shown]
+        return ordered(request.override(messages=shown), make)
 
 
-def _who_knows(state: Any) -> tuple[BaseCheckpointSaver[Any] | None, str | None]:
-    """Return who knows whether a client has cleared the thread, `None` if it has not, and what was summarized last."""
-    # It stands near the end: a long thread is not looked through before each call of a model.
-    running, newest_first = _running(_as_node_reads(state)), map(attrgetter("id"), reversed(state["messages"]))
-    if running is None or not running.summarized_message_ids.isdisjoint(newest_first):
-        return None, None
-    configurable = ensure_config().get("configurable", {})
-    return configurable.get(CONFIG_KEY_CHECKPOINTER), running.last_summarized_message_id
-
-
-def _running(state: Mapping[str, Any]) -> RunningSummary | None:
-    return rehydrate(state["context"].get("running_summary"))
-
-
-def _without_left_out(state: Any) -> dict[str, Any]:
-    """Return the update that says of a view that nothing is left out of it; empty where nothing else was said."""
+def _thread(state: Mapping[str, Any], messages: list[AnyMessage]) -> Thread:
+    """Return what an agent's state says of these messages of its thread."""
     context = state_of(state.get(SUMMARY_KEY))
-    return (
-        {SUMMARY_KEY: {key: value for key, value in context.items() if key != LEFT_OUT}} if LEFT_OUT in context else {}
-    )
+    return Thread(State(messages=messages, summarized_messages=[], context=context, memory={}))
 
 
-def _words(summary_prompt: str | None) -> tuple[Prompt, Prompt]:
+async def _is_cleared(thread: Thread, *, is_awaited: bool) -> bool:
+    """Say whether a client has cleared the thread since its last run: its summary would be told for good."""
+    running, saver = thread.running, ensure_config().get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER)
+    # It stands near the end: a long thread is not looked through before each call of a model.
+    newest_first = map(attrgetter("id"), reversed(thread.messages))
+    if running is None or saver is None or not running.summarized_message_ids.isdisjoint(newest_first):
+        return False
+    return is_cleared(await saved_of_run(saver, is_awaited=is_awaited), running.last_summarized_message_id)
+
+
+def _words(summary_prompt: str | None) -> tuple[SummaryPrompt, SummaryPrompt]:
     """Return the prompts of a first summary and of one that extends another, from one in LangChain's form."""
     if summary_prompt is None:
         return prompts.INITIAL_SUMMARY, prompts.UPDATE_SUMMARY

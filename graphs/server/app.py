@@ -34,7 +34,7 @@ from graphs.server.this_machine import this_machine_only
 from graphs.server.workarounds.lost_rows import give_back
 from graphs.service import MemoryService
 from graphs.settings import Settings
-from graphs.turn.deadlines import StoreAway
+from graphs.turn.stores import StoreAway
 from memory.effects import in_daemon_thread, tolerated
 
 logger = logging.getLogger(__name__)

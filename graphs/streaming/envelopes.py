@@ -12,7 +12,6 @@ The rule, for a run that has a checkpointer:
 Without a checkpointer there are no checkpoints, and `checkpoint` is `None` everywhere.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
@@ -67,26 +66,22 @@ class StreamEvent(PlainEvent):
     checkpoint: Checkpoint | None
 
 
-class _Slot(NamedTuple):
-    """Where an envelope is to be looked up: the checkpoint of a step, or the next one, of a graph."""
-
-    graph: Namespace
-    step: int | None
-
-
 class _Run(NamedTuple):
-    """A runnable that has started: the path of the task it belongs to, and the slot that this path and step say."""
+    """A runnable that has started, or what a chunk comes from, and the checkpoint that is its.
+
+    Attributes:
+        task: The path of the task that it belongs to.
+        graph: The graph whose checkpoint it is.
+        step: That checkpoint's step; `None` for the next one that is made.
+        made: How many the graph had made by then.
+        parent: What called it.
+    """
 
     task: Namespace
-    slot: _Slot
-    parent: "_Run | None"
-
-
-class _Held(NamedTuple):
-    """An event whose checkpoint is not known yet."""
-
-    event: StreamEvent
-    run: _Run
+    graph: Namespace
+    step: int | None
+    made: int = 0
+    parent: "_Run | None" = None
 
 
 class EnvelopePairing:
@@ -105,22 +100,21 @@ class EnvelopePairing:
         self._root_id: str | None = None
         self._root: Namespace = ()
         self._runs: dict[str, _Run] = {}
-        self._latest: dict[Namespace, Checkpoint | None] = {}
-        self._steps: dict[_Slot, Checkpoint] = {}
+        # The checkpoints of each graph, oldest first; of one that makes none, an empty list.
+        self._made: dict[Namespace, list[Checkpoint]] = {}
         self._announced: dict[str, Namespace] = {}
-        self._held: defaultdict[Namespace, list[_Held]] = defaultdict(list)
+        self._held: list[tuple[PlainEvent, _Run]] = []
 
     def feed(self, event: PlainEvent) -> list[StreamEvent]:
         """Take the next event of the run and return those that are ready, oldest first."""
         if self._root_id is None:
             self._root_id, self._root = event["run_id"], _namespace(event["metadata"])
-            return self._stamp_or_hold(event, self._remember(event, _Run(self._root, _Slot(self._root, None), None)))
-        if event["run_id"] == self._root_id:
-            if event["event"] == "on_chain_stream":
-                return self._chunk(event, *event["data"]["chunk"])
-            if event["event"] == "on_chain_end":
-                return [*self.finish(), _stamped(event, self._latest.get(self._root))]
-        return self._stamp_or_hold(event, self._run_of(event))
+            self._runs[self._root_id] = _Run(self._root, self._root, None)
+        elif event["run_id"] == self._root_id and event["event"] == "on_chain_stream":
+            return self._chunk(event, *event["data"]["chunk"])
+        elif event["run_id"] == self._root_id and event["event"] == "on_chain_end":
+            return [*self.finish(), _stamped(event, next(reversed(self._made.get(self._root, [])), None))]
+        return self._ready((event, self._run_of(event)))
 
     def finish(self) -> list[StreamEvent]:
         """Return what is still held: nothing more is coming, so the newest checkpoint there is counts.
@@ -128,80 +122,61 @@ class EnvelopePairing:
         That is right for the `values` of an interrupted step: they are that checkpoint with the finished
         tasks' writes applied, as `get_state` shows it.
         """
-        ready = [_stamped(held.event, self._nearest(held.run)) for waiting in self._held.values() for held in waiting]
-        self._held.clear()
+        held, self._held = self._held, []
+        return [_stamped(event, self._nearest(run)) for event, run in held]
+
+    def _ready(self, *new: tuple[PlainEvent, _Run]) -> list[StreamEvent]:
+        """Return those whose checkpoint is known now, of what is held and what is new; the others are held."""
+        ready: list[StreamEvent] = []
+        held, self._held = [*self._held, *new], []
+        for event, run in held:
+            if (checkpoint := self._own(run)) or self._made.get(self._graph_of(run)) == []:
+                ready.append(_stamped(event, checkpoint or self._nearest(run)))
+            else:
+                self._held.append((event, run))
         return ready
 
     def _chunk(self, event: PlainEvent, namespace: Sequence[str], mode: StreamMode, chunk: Any) -> list[StreamEvent]:
         graph = tuple(namespace)
-        ready: list[StreamEvent] = []
         if mode == "checkpoints":
-            ready += self._learn(graph, envelope(chunk))
+            self._made.setdefault(graph, []).append(envelope(chunk))
         elif mode == "tasks":
-            ready += self._announce(graph, f"{chunk['name']}:{chunk['id']}")
-        latest = self._latest.get(graph)
+            # A step's tasks are announced after the checkpoint it runs from: a graph without one makes none.
+            self._made.setdefault(graph, [])
+            self._announced[f"{chunk['name']}:{chunk['id']}"] = graph
+        made = self._made.get(graph, [])
         # An interrupt repeats the values that its step runs from; no checkpoint follows.
         repeats = isinstance(chunk, Mapping) and "__interrupt__" in chunk
         is_announced_next = mode == "values" and not repeats
-        run = _Run((), _Slot(graph, None if latest is None or is_announced_next else latest["step"]), None)
+        run = _Run((), graph, None if is_announced_next or not made else made[-1]["step"], len(made))
+        new: list[tuple[PlainEvent, _Run]] = []
         # What `graphs.emit` writes has come as an event already.
-        is_emitted = isinstance(chunk, Mapping) and chunk.keys() == {"name", "payload"}
-        if mode == "custom" and not is_emitted:
-            told: PlainEvent = {**event, "event": "on_custom_event", "name": CUSTOM_EVENT, "data": chunk}
-            ready += self._stamp_or_hold(told, run)
-        return ready + (self._stamp_or_hold(event, run) if mode in self._modes else [])
+        if mode == "custom" and not (isinstance(chunk, Mapping) and chunk.keys() == {"name", "payload"}):
+            new.append(({**event, "event": "on_custom_event", "name": CUSTOM_EVENT, "data": chunk}, run))
+        if mode in self._modes:
+            new.append((event, run))
+        return self._ready(*new)
 
-    def _learn(self, graph: Namespace, checkpoint: Checkpoint | None) -> list[StreamEvent]:
-        self._latest[graph] = checkpoint
-        if checkpoint is not None:
-            self._steps[_Slot(graph, checkpoint["step"])] = checkpoint
-        ready: list[StreamEvent] = []
-        for held in self._held.pop(graph, []):
-            if held.run.slot.step is None:
-                ready.append(_stamped(held.event, self._nearest(held.run)))
-            else:
-                ready += self._stamp_or_hold(held.event, held.run)
-        return ready
+    def _graph_of(self, run: _Run) -> Namespace:
+        """Return the run's graph; a task that another task calls is one of the same graph, whatever its path says."""
+        return self._announced.get(run.task[-1], run.graph) if run.task else run.graph
 
-    def _announce(self, graph: Namespace, task: str) -> list[StreamEvent]:
-        ready: list[StreamEvent] = []
-        if graph not in self._latest:
-            # A step's tasks are announced after the checkpoint it runs from: this graph makes none.
-            ready += self._learn(graph, None)
-        self._announced[task] = graph
-        for waiting in [path for path in self._held if path != graph]:
-            for held in self._held.pop(waiting):
-                ready += self._stamp_or_hold(held.event, held.run)
-        return ready
-
-    def _stamp_or_hold(self, event: PlainEvent, run: _Run) -> list[StreamEvent]:
-        slot = self._slot_of(run)
-        checkpoint = self._steps.get(slot)
-        if checkpoint is not None:
-            return [_stamped(event, checkpoint)]
-        if slot.graph in self._latest and self._latest[slot.graph] is None:
-            return [_stamped(event, self._nearest(run))]
-        self._held[slot.graph].append(_Held(_stamped(event, None), run))
-        return []
-
-    def _slot_of(self, run: _Run) -> _Slot:
-        """Return the run's slot; a task that another task calls is a task of the same graph, whatever its path says."""
-        graph = self._announced.get(run.task[-1]) if run.task else None
-        return run.slot if graph is None else _Slot(graph, run.slot.step)
+    def _own(self, run: _Run) -> Checkpoint | None:
+        """Return the run's checkpoint, once it is made."""
+        made = self._made.get(self._graph_of(run), [])
+        if run.step is None:
+            return made[run.made] if len(made) > run.made else None
+        return next((one for one in reversed(made) if one["step"] == run.step), None)
 
     def _nearest(self, run: _Run) -> Checkpoint | None:
         """Return the run's checkpoint, or else the newest of its graph, or else that of the graph around it."""
-        slot = self._slot_of(run)
-        if found := self._steps.get(slot) or self._latest.get(slot.graph):
-            return found
+        graph = self._graph_of(run)
+        if made := self._made.get(graph):
+            return self._own(run) or made[-1]
         if run.parent is not None:
             return self._nearest(run.parent)
-        around = slot.graph
-        while around:
-            around = around[:-1]
-            if found := self._latest.get(around):
-                return found
-        return None
+        around = (self._made.get(graph[:depth]) for depth in range(len(graph) - 1, -1, -1))
+        return next((made[-1] for made in around if made), None)
 
     def _run_of(self, event: PlainEvent) -> _Run:
         if run := self._runs.get(event["run_id"]):
@@ -211,13 +186,12 @@ class EnvelopePairing:
         # What a node starts belongs to the node, and so does another graph that it runs on its own, under a
         # namespace or thread of its own. Only a task below it, in a subgraph, has a step of its own.
         if parent is not None and (task == parent.task or not _below(task, parent.task)):
-            return self._remember(event, parent)
-        # A task of step n runs from the checkpoint of step n - 1.
-        step = event["metadata"].get("langgraph_step")
-        slot = _Slot(task[:-1], step - 1 if task and isinstance(step, int) else None)
-        return self._remember(event, _Run(task, slot, parent))
-
-    def _remember(self, event: PlainEvent, run: _Run) -> _Run:
+            run = parent
+        else:
+            # A task of step n runs from the checkpoint of step n - 1.
+            step, graph = event["metadata"].get("langgraph_step"), task[:-1]
+            before = step - 1 if task and isinstance(step, int) else None
+            run = _Run(task, graph, before, len(self._made.get(graph, [])), parent)
         self._runs[event["run_id"]] = run
         return run
 

@@ -5,6 +5,7 @@ pass its result as `transformers` to `astream_events(version="v3")`.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from langgraph.stream import (
     CustomTransformer,
@@ -65,8 +66,7 @@ class CheckpointEnvelopes(StreamTransformer):
         named = not scope  # the muxes of subgraphs see the same events: only the root's may change them
         self._envelopes: StreamChannel[Checkpoint] = StreamChannel("checkpoints" if named else None)
         self._late_values: StreamChannel[object] = StreamChannel("values" if named else None)
-        self._held: ProtocolEvent | None = None
-        self._saves: bool | None = None
+        self._held: Any = None
 
     def init(self) -> dict[str, object]:
         """Return the channels; in process `run.checkpoints` yields the envelopes."""
@@ -74,23 +74,23 @@ class CheckpointEnvelopes(StreamTransformer):
 
     def process(self, event: ProtocolEvent) -> bool:
         """Take the next event; a subgraph's passes, with its checkpoint made light."""
-        if self.scope:
-            return True
-        if event["params"]["namespace"]:
-            if event["method"] == "checkpoints":
-                event["params"]["data"] = envelope(event["params"]["data"])
-            return True
         method, params = event["method"], event["params"]
+        if self.scope or params["namespace"]:
+            if method == "checkpoints" and not self.scope:
+                params["data"] = envelope(params["data"])
+            return True
         if method == "checkpoints":
-            return self._announce(event)
-        if method == "tasks" and self._saves is None:
-            # A step's tasks follow the checkpoint it runs from: there is none, so nothing will be announced.
-            self._saves = False
+            self._envelopes.push(envelope(params["data"]))
+            held, self._held = self._held, None
+            if held is not None:
+                event["method"], event["params"] = "values", held
+            return held is not None
+        # A step's tasks follow the checkpoint it runs from: where they come first, there is none.
+        if method in ("tasks", "values"):
             self._release()
         # An interrupt repeats the values that its step runs from; no checkpoint follows.
-        if method == "values" and self._saves is not False and not params.get("interrupts"):
-            self._release()
-            self._held = {"type": "event", "method": method, "params": params}
+        if method == "values" and not params.get("interrupts"):
+            self._held = params
             return False
         return True
 
@@ -102,16 +102,7 @@ class CheckpointEnvelopes(StreamTransformer):
         """Let go of values whose checkpoint was never announced."""
         self._release()
 
-    def _announce(self, event: ProtocolEvent) -> bool:
-        self._saves = True
-        self._envelopes.push(envelope(event["params"]["data"]))
-        held, self._held = self._held, None
-        if held is None:
-            return False
-        event["method"], event["params"] = held["method"], held["params"]
-        return True
-
     def _release(self) -> None:
         if self._held is not None:
-            self._late_values.push(self._held["params"]["data"])
+            self._late_values.push(self._held["data"])
             self._held = None

@@ -181,6 +181,37 @@ def with_results(messages: Sequence[BaseMessage], results: Sequence[ToolMessage]
     return [*messages[:at], *results, *messages[at:]]
 
 
+def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return the messages with each tool call followed by its result, which providers refuse to go without.
+
+    A call that has none gets one that says so; one that has no id, or that of an earlier call, gets one of its own. A
+    result whose call is gone is left out, and so is a call that the model garbled.
+    """
+    sent: list[BaseMessage] = []
+    # By the ids that the thread has for calls: where their results go, and under which id.
+    waiting: dict[str, list[tuple[int, str]]] = {}
+    taken = set[str | None]()
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            if places := waiting.get(message.tool_call_id):
+                at, own = places.pop(0)
+                fit = {"tool_call_id": own, "name": message.name and sent_name(message.name, UNFIT_IN_TOOLS)}
+                sent[at] = message.model_copy(update=fit)
+            continue
+        if not isinstance(message, AIMessage):
+            sent.append(message)
+            continue
+        read = with_calls(message, message.tool_calls) if message.invalid_tool_calls else message
+        answer = with_own_ids(read, taken)
+        sent.append(answer)
+        # Not what is left from before: some models number their calls anew in each message.
+        waiting.update((str(call["id"] or ""), []) for call in message.tool_calls)
+        for call, own_call in zip(message.tool_calls, answer.tool_calls, strict=True):
+            waiting[str(call["id"] or "")].append((len(sent), str(own_call["id"])))
+            sent.append(ToolMessage(UNKNOWN, tool_call_id=own_call["id"]))
+    return sent
+
+
 def with_own_ids(answer: AIMessage, taken: set[str | None]) -> AIMessage:
     """Return the answer with an id of its own for each call, as a result names its call by the id, and a fit name.
 

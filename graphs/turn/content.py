@@ -3,9 +3,11 @@
 import mimetypes
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import BaseModel, ValidationError
 
 from memory.context.tokens import media_kind
 from memory.message import changed
@@ -176,14 +178,12 @@ Refused = frozenset[tuple[str, str]]
 
 NOTHING: Refused = frozenset()
 
-_NAMES = {
-    "image": ("image", "vision", "picture", "photo"),
-    "audio": ("audio", "sound", "speech"),
-    "video": ("video",),
-    "file": ("file", "pdf", "document"),
-}
-# What a provider says after such words is what it would have read.
-_ACCEPTED = re.compile(r"supported (?:values|types|formats)|expected|must be|one of")
+
+class _Note(BaseModel):
+    """What one answer says that its model could not read."""
+
+    model: str
+    content: list[tuple[str, str]]
 
 
 def content_of(message: BaseMessage) -> Refused:
@@ -193,7 +193,7 @@ def content_of(message: BaseMessage) -> Refused:
     return frozenset((message.id or "", kind) for kind in kinds if kind)
 
 
-def without(message: BaseMessage, refused: Refused) -> BaseMessage:
+def without_refused(message: BaseMessage, refused: Refused) -> BaseMessage:
     """Return the message with a note in the place of what was refused."""
     if not content_of(message) & refused:
         return message
@@ -205,45 +205,40 @@ def without(message: BaseMessage, refused: Refused) -> BaseMessage:
     return message.model_copy(update={"content": blocks})
 
 
-def refused_more(messages: Sequence[BaseMessage], refused: Refused, reason: str) -> Refused | None:
-    """Return what to leave out once a provider refused these messages; `None` if all that it may have meant is.
+def refused_more(messages: Sequence[BaseMessage], refused: Refused) -> Refused | None:
+    """Return what to leave out next once a provider refused these messages; `None` if all that it may have meant was.
 
-    First what its words name among what is new since the last answer, then all that is new, then all.
+    First one kind of what is new since the last answer after the other, then all that is new, then all.
 
     Args:
-        messages: What the provider was sent, with what was left out already.
-        refused: What that was.
-        reason: The provider's words.
+        messages: What the provider was sent.
+        refused: What was left out of it already.
     """
     everything = [content_of(message) for message in messages]
     answered = max((at for at, message in enumerate(messages) if isinstance(message, AIMessage)), default=-1)
-    new = frozenset().union(*everything[answered + 1 :])
-    blamed = _ACCEPTED.split(reason.lower(), maxsplit=1)[0]
-    named = {kind for kind, names in _NAMES.items() if any(name in blamed for name in names)}
-    tries = (frozenset(one for one in new if one[1] in named), new, frozenset().union(*everything))
-    return next((refused | more for more in tries if more - refused), None)
+    new = NOTHING.union(*everything[answered + 1 :])
+    of_one_kind = [frozenset(one for one in new if one[1] == kind) for kind in sorted({kind for _, kind in new})]
+    tries = [NOTHING, *dict.fromkeys(filter(None, (*of_one_kind, new, NOTHING.union(*everything))))]
+    return next(iter(tries[tries.index(refused) + 1 :]), None)
 
 
 def refused_before(messages: Iterable[BaseMessage], model: str) -> Refused:
     """Return what a model could not read in earlier turns; a client may have written anything there."""
-    said = [one.additional_kwargs.get(REFUSED_KEY) for one in messages if isinstance(one, AIMessage)]
-    of_model = [one for one in said if isinstance(one, Mapping) and one.get("model") == model]
-    contents = [one["content"] for one in of_model if isinstance(one.get("content"), list)]
-    return frozenset(
-        (str(pair[0]), str(pair[1]))
-        for content in contents
-        for pair in content
-        if isinstance(pair, list | tuple) and len(pair) == 2
-    )
+    found = NOTHING
+    for message in messages:
+        if isinstance(message, AIMessage) and REFUSED_KEY in message.additional_kwargs:
+            with suppress(ValidationError):
+                note = _Note.model_validate(message.additional_kwargs[REFUSED_KEY])
+                found |= frozenset(note.content if note.model == model else ())
+    return found
 
 
 def remembering(answer: AIMessage, model: str, refused: Refused) -> AIMessage:
     """Return the answer with what its model could not read."""
     if not refused:
         return answer
-    content = sorted([list(pair) for pair in refused])
-    kept = {**answer.additional_kwargs, REFUSED_KEY: {"model": model, "content": content}}
-    return answer.model_copy(update={"additional_kwargs": kept})
+    note = _Note(model=model, content=sorted(refused)).model_dump(mode="json")
+    return answer.model_copy(update={"additional_kwargs": {**answer.additional_kwargs, REFUSED_KEY: note}})
 
 
 def _kind_in(block: object, message: BaseMessage) -> str:

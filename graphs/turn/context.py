@@ -7,12 +7,11 @@ from pydantic import (
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
-    TypeAdapter,
     ValidationError,
     model_validator,
 )
 from pydantic.dataclasses import dataclass
-from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from memory import prompts
 from memory.config import checked_time_zone
@@ -22,9 +21,6 @@ from memory.turn import MemoryMode
 _PROMPT = {"langgraph_nodes": ["call_model"], "langgraph_type": "prompt"}
 _MODEL = {"langgraph_nodes": ["call_model"], "langgraph_type": "llm"}
 _SUMMARY_PROMPT = {"langgraph_nodes": ["summarize"], "langgraph_type": "prompt"}
-
-_KINDS = {"integer": "a whole number", "number": "a number", "string": "text"}
-_LIMITS = {"minimum": "at least", "maximum": "at most", "maxLength": "at most", "maxItems": "at most"}
 
 MemoryToolName = Literal["search_memory", "read_conversation", "list_memories", "remember", "forget", "restore"]
 
@@ -138,40 +134,26 @@ class Context:
 
     @model_validator(mode="wrap")
     @classmethod
-    def _in_our_words(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _say_what_is_meant(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Let an error say what its field is for, beside which check failed."""
         try:
             return handler(given)
         except ValidationError as error:
-            fields = TypeAdapter(cls).json_schema()["properties"]
-            if any(each["loc"][0] not in fields for each in error.errors()):
+            known = cls.__pydantic_fields__  # type: ignore[attr-defined]
+            wrong = [
+                InitErrorDetails(
+                    type=PydanticCustomError("context", "{wrong}. {about}", {"wrong": each["msg"], "about": about}),
+                    loc=each["loc"],
+                    input=each["input"],
+                )
+                for each in error.errors()
+                if each["loc"] and (about := getattr(known.get(each["loc"][0]), "description", None))
+            ]
+            if not wrong:
                 raise
-            raise ValidationError.from_exception_data(
-                error.title, [_said(each, fields) for each in error.errors()]
-            ) from None
+            raise ValidationError.from_exception_data(error.title, wrong) from None
 
 
 def context_of(given: object) -> Context:
     """Return the choices of a run: none where its context is none, as in process, or one of a graph above."""
     return given if isinstance(given, Context) else Context()
-
-
-def _said(error: ErrorDetails, fields: dict[str, Any]) -> InitErrorDetails:
-    """Return an error that says what the field takes, in place of one that says which check failed."""
-    schema = fields[str(error["loc"][0])]
-    # A rule of memory's own says it itself, after the field's name.
-    own = str(error["ctx"]["error"]).partition(" ")[2] if error["type"] == "value_error" else ""
-    said = f"{own or f'must be {_wanted_form(schema)}'}. {schema['description']}"
-    return InitErrorDetails(
-        type=PydanticCustomError("context", "{said}", {"said": said}), loc=error["loc"], input=error["input"]
-    )
-
-
-def _wanted_form(schema: dict[str, Any]) -> str:
-    if "anyOf" in schema:
-        return f"{_wanted_form(schema['anyOf'][0])}, or null"
-    if "enum" in schema:
-        *others, last = schema["enum"]
-        return f"{', '.join(others)} or {last}"
-    kind = f"a list of {_wanted_form(schema['items'])}" if "items" in schema else _KINDS[schema["type"]]
-    kind += " of a certain form" if "pattern" in schema else ""
-    return ", ".join([kind, *(f"{limit} {schema[name]}" for name, limit in _LIMITS.items() if name in schema)])

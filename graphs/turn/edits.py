@@ -5,21 +5,21 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.errors import InvalidUpdateError
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel._write import ChannelWrite, ChannelWriteTupleEntry
 from langgraph.types import Overwrite, StateUpdate
 
-from graphs.turn.channels import merge_messages, removes_all
 from graphs.turn.context import Context
-from graphs.turn.state import InputState, State
+from graphs.turn.state import InputState, State, merge_messages, removes_all
 from memory.context.running_summary import SUMMARY_ID
 
 Values = dict[str, object]
 
-
 _CLEARED: Values = {"summarized_messages": Overwrite([]), "context": {}}
+_RAN_LAST = {"call_model": "summarize", "summarize": "tools"}
+"""By the only node that follows, whose edit it is if nobody says: LangGraph refuses it as ambiguous where two nodes ran
+side by side, and does not count the tasks of `Send`."""
 
 
 def left_of(state: Mapping[str, Any]) -> Values:
@@ -46,13 +46,8 @@ def with_what_follows(state: Mapping[str, Any], values: dict[str, Any] | None) -
     if not isinstance(values, dict) or "messages" not in values:
         return values
     messages = merge_messages(state.get("messages") or [], [values["messages"]])
-    is_cleared = not messages or removes_all(values["messages"])
-    follows = left_of(state) if is_cleared else _view(state, messages)
-    return {**follows, **values}
-
-
-def _view(state: Mapping[str, Any], messages: Sequence[BaseMessage]) -> Values:
-    """Return the copy with those that are left, in the client's words; nothing where it stays as it is."""
+    if not messages or removes_all(values["messages"]):
+        return {**left_of(state), **values}
     shown: Sequence[BaseMessage] = state.get("summarized_messages") or []
     before = {message.id: message for message in state.get("messages") or ()}
     now = {message.id: message for message in messages}
@@ -62,22 +57,15 @@ def _view(state: Mapping[str, Any], messages: Sequence[BaseMessage]) -> Values:
         for one in shown
         if one.id == SUMMARY_ID or one.id in now
     ]
-    return {} if left == list(shown) else {"summarized_messages": Overwrite(left)}
+    return values if left == list(shown) else {"summarized_messages": Overwrite(left), **values}
 
-
-_LAST_OF_TWO = "summarize"
-"""After `inject_memory` and `summarize`, which run in one superstep, the thread stands as this one left it."""
 
 _Compiled = CompiledStateGraph[State, Context, InputState, State]
 Supersteps = Sequence[Sequence[StateUpdate]]
-Seen = tuple[Mapping[str, Any], tuple[str, ...]]
 
 
 class ChatGraph(StateGraph[State, Context, InputState, State]):
-    """The builder of a chat graph, whose state may be edited at any checkpoint without `as_node`.
-
-    LangGraph takes an edit for one of the node that ran last, and refuses it as ambiguous where two did.
-    """
+    """The builder of a chat graph, whose state may be edited at any checkpoint without `as_node`."""
 
     def compile(self, *args: Any, **options: Any) -> _Compiled:
         """Compile as a `StateGraph` does, with the same arguments."""
@@ -88,63 +76,38 @@ class ChatGraph(StateGraph[State, Context, InputState, State]):
         return compiled
 
 
+# What a client sent last may be no message. The writes of a run's input are saved before the channel refuses them:
+# `get_state` without a checkpoint's id adds them to the newest checkpoint, and fails as that run did, until there is
+# another (langgraph 1.2.22). A history, and a checkpoint by its id, can be read.
 class _Editable(_Compiled):
     def bulk_update_state(self, config: RunnableConfig, supersteps: Supersteps) -> RunnableConfig:
         if _is_one(supersteps):
-            supersteps = _edited(*self._seen(config), supersteps)
-        try:
-            return super().bulk_update_state(config, supersteps)
-        except InvalidUpdateError:
-            if not _names_no_node(supersteps):
-                raise
-            return super().bulk_update_state(config, _with_node(supersteps))
+            try:
+                state = self.get_state(config)
+                seen, following = state.values, state.next
+            except Exception:
+                seen, following = next((saved.values for saved in self.get_state_history(config, limit=1)), {}), ()
+            supersteps = _edited(seen, following, supersteps)
+        return super().bulk_update_state(config, supersteps)
 
     async def abulk_update_state(self, config: RunnableConfig, supersteps: Supersteps) -> RunnableConfig:
         if _is_one(supersteps):
-            supersteps = _edited(*await self._aseen(config), supersteps)
-        try:
-            return await super().abulk_update_state(config, supersteps)
-        except InvalidUpdateError:
-            if not _names_no_node(supersteps):
-                raise
-            return await super().abulk_update_state(config, _with_node(supersteps))
-
-    # What a client sent last may be no message. The writes of a run's input are saved before the channel refuses them:
-    # `get_state` without a checkpoint's id adds them to the newest checkpoint, and fails as that run did, until there
-    # is another (langgraph 1.2.22). A history, and a checkpoint by its id, can be read.
-    def _seen(self, config: RunnableConfig) -> Seen:
-        try:
-            state = self.get_state(config)
-        except Exception:
-            return next((saved.values for saved in self.get_state_history(config, limit=1)), {}), ()
-        return state.values, state.next
-
-    async def _aseen(self, config: RunnableConfig) -> Seen:
-        try:
-            state = await self.aget_state(config)
-        except Exception:
-            async for saved in self.aget_state_history(config, limit=1):
-                return saved.values, ()
-            return {}, ()
-        return state.values, state.next
+            try:
+                state = await self.aget_state(config)
+                seen, following = state.values, state.next
+            except Exception:
+                saved = [saved.values async for saved in self.aget_state_history(config, limit=1)]
+                seen, following = next(iter(saved), {}), ()
+            supersteps = _edited(seen, following, supersteps)
+        return await super().abulk_update_state(config, supersteps)
 
 
 def _is_one(supersteps: Supersteps) -> bool:
     return [len(updates) for updates in supersteps] == [1]
 
 
-def _names_no_node(supersteps: Supersteps) -> bool:
-    return _is_one(supersteps) and supersteps[0][0].as_node is None
-
-
 def _edited(state: Mapping[str, Any], following: tuple[str, ...], supersteps: Supersteps) -> Supersteps:
     ((update,),) = supersteps
-    if update.as_node is None and following == ("summarize",):
-        # LangGraph does not count the tasks of `Send`: it would take `call_model` for the node that ran last.
-        update = update._replace(as_node="tools")
+    if update.as_node is None and update.values is not None and len(following) == 1:
+        update = update._replace(as_node=_RAN_LAST.get(following[0]))
     return [[update._replace(values=with_what_follows(state, update.values))]]
-
-
-def _with_node(supersteps: Supersteps) -> Supersteps:
-    ((update,),) = supersteps
-    return [[update._replace(as_node=_LAST_OF_TWO)]]

@@ -1,33 +1,76 @@
-"""What one run of the chat graph reads from memory, under deadlines: memory never fails a turn."""
+"""A turn of a conversation, as memory has it: begun by one read, ended by one write, by whichever door it came in.
 
+Memory never fails a turn, and none waits for it past its deadlines. A run without an owner or a store has none.
+"""
+
+import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import math
+import time
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import NamedTuple
+from itertools import takewhile
+from typing import NamedTuple, TypeVar, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.store.base import BaseStore
 
+from graphs.events import MemoryQueued, aemit
 from graphs.service import MemoryService
-from graphs.turn.deadlines import tolerated_store
-from graphs.turn.run import Run, mode_in_time
-from graphs.turn.state import Receipt, Warnings, WithoutMemory, why_without
-from graphs.turn.writing import TurnWriting
-from memory.config import zone_named
+from graphs.turn.run import STATELESS, Run
+from graphs.turn.state import LeftOutMessages, MemoryState, NotWritten, Receipt, WithoutMemory
+from graphs.turn.stores import Access, StoreAway, tolerated_store
+from graphs.turn.thread import Thread
 from memory.context.tokens import TokenCounter
-from memory.effects import arun, arun_patiently
+from memory.config import zone_named
+from memory.effects import arun, arun_patiently, tolerated
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.injected import Injected
 from memory.injection.past_turns import read_snapshot_with
 from memory.injection.selection import TurnConditions, inject, told
+from memory.message import names_in, role_of, speaker_of
+from memory.namespaces import Owner
 from memory.recall.user_index import NOTHING, Asked, Recalled
 from memory.tracing import span
-from memory.turn import MemoryMode, Opening, may_learn, may_read, open_turn
+from memory.turn import (
+    Closing,
+    MemoryMode,
+    Opening,
+    TurnEpochs,
+    learnable,
+    may_learn,
+    may_read,
+    open_turn,
+    unanswered_with_mode,
+    with_mode,
+)
+from memory.unwritten import Named, Unwritten, named, tried_again
+from memory.updates.entry import EntryKind
+from memory.updates.outbox import Queued
+from memory.updates.transcript import ThreadView, latest_turn
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+Kept = TypeVar("Kept", bound=MemoryState)
+
 _WITHOUT = "the turn goes on without memory"
+_MOST_AT_ONCE = 20
+"""Turns of before that one turn writes down. More are left to the next, so that each ends with some written down."""
+
+_FRESH_SECONDS = 2.0
+"""So long what a turn began with is shown without another look at the store; a summary may take longer."""
+_KEPT_TURNS = 64
+
+# Of the reasons that nobody chose, and of which the log does not tell when they begin and when they end.
+_SENTENCES: dict[str, str] = {
+    "no_identity": "the server names no user: nobody logs in, and PALIMPSEST_SINGLE_USER is not true",
+    "no_store": "there is no store: compile the graph with one, or name one in the server's configuration",
+    "switched_off": "PALIMPSEST_MEMORY is false: nothing is learned",
+    "unreadable": "the store does not answer; the log says how it failed",
+}
 
 
 class Room(NamedTuple):
@@ -44,154 +87,379 @@ class Room(NamedTuple):
     will_summarize: bool
 
 
-def asked_of(messages: Sequence[BaseMessage], now: str) -> Asked:
-    """Return what is recalled for: the newest message of the user, and what was said in the turn before it.
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a turn begins with, whatever its nodes do.
+
+    Attributes:
+        opening: What was read, with the texts that the prompt shows.
+        injected: What the prompt shows of it.
+        memory: What the state keeps of it: ids, the epochs under which it began, and its receipt.
+        marked: The messages that it answers, with the mode in which they were said; none in `normal` mode, but for
+            those of agents that speak in a person's place: nothing is learned of them.
+    """
+
+    opening: Opening
+    injected: Injected | None
+    memory: MemoryState
+    marked: list[BaseMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What became of a turn that was to be written down.
+
+    Attributes:
+        queued: The pending update that it was written down as, if it was.
+        not_written: Why it was not, though it is to be learned.
+        unwritten: The turns of its thread that are still to be written down, oldest first.
+    """
+
+    queued: Queued | None = None
+    not_written: NotWritten | None = None
+    unwritten: tuple[Unwritten, ...] = ()
+
+
+def name_unwritten(run: Run, thread: Thread, asked: str, at: float, *, is_read: bool = True) -> tuple[Unwritten, ...]:
+    """Return what names a turn of a thread that is not written down; nothing if it has no owner or question."""
+    if run.owner is None or not asked:
+        return ()
+    epochs, context = thread.epochs._replace(learn_from=""), run.context
+    turn = Unwritten(
+        asked=asked, at=at, owner=run.owner.due_key, epochs=epochs, is_read=is_read,
+        model=context.model, time_zone=context.time_zone,
+    )  # fmt: skip
+    return (turn,)
+
+
+def with_unwritten(memory: Kept, turns: Iterable[Unwritten]) -> Kept:
+    """Return what a state keeps of memory, with these turns as those that are not written down."""
+    kept = {key: value for key, value in memory.items() if key not in Named.__annotations__}
+    return cast("Kept", {**kept, **named(turns)})
+
+
+def broken_off(run: Run, thread: Thread, now: float) -> tuple[Unwritten, ...]:
+    """Return the turn before, where its run ended between the answer and the turn's end: then nobody wrote it down.
+
+    A run that somebody interrupts there, or that fails as its answer is streamed, is not gone on with. A question that
+    has no answer yet is written down with the turn that follows.
 
     Args:
-        messages: The thread, or as much of it as the model sees.
-        now: The user's local time, ISO 8601.
+        run: The run of the turn that begins.
+        thread: The thread, as the turn before left it.
+        now: Seconds since the epoch.
     """
-    places = [at for at, message in enumerate(messages) if isinstance(message, HumanMessage)]
-    if not places:
-        return Asked("")
-    before = messages[places[-2] : places[-1]] if len(places) > 1 else ()
-    said = [message.text for message in before if isinstance(message, HumanMessage | AIMessage)]
-    return Asked(messages[places[-1]].text, "\n".join(said), now)
+    receipt, asked = thread.receipt, thread.receipt.get("asked")
+    # Where memory could not be read, nobody knows whether the turn may be learned.
+    is_known = receipt.get("without_memory") in (None, "not_used")
+    if not asked or asked == thread.asked or "queued" in receipt or not is_known:
+        return ()
+    # Only the end of the thread is looked at.
+    behind = [*takewhile(lambda one: one.id != asked, reversed(thread.messages))]
+    is_answered = any(isinstance(one, AIMessage) and not one.tool_calls for one in behind)
+    if len(behind) == len(thread.messages) or not is_answered:
+        return ()
+    return name_unwritten(run, thread, asked, min(thread.began, now))
 
 
 class TurnMemory:
-    """The memory of whoever a run belongs to. A run without an owner or a store has none.
+    """The memory of the turns that go through one graph, or one agent.
 
     Args:
-        service: Its settings have the deadlines.
-
-    Attributes:
-        writing: What the turn writes to memory.
+        service: Reads and writes; its settings have the deadlines.
     """
 
     def __init__(self, service: MemoryService) -> None:
-        self.writing = TurnWriting(service)
         self._service = service
         self._config = service.settings.memory
-        self._deadlines = service.deadlines
-        self._warnings = Warnings()
+        self._said: set[str] = set()
+        self._fresh: dict[Hashable, tuple[float, MemorySnapshot | None]] = {}
+        self._writing: set[asyncio.Task[object]] = set()
 
-    async def open(self, run: Run, previous: Injected | None) -> Opening:
-        """Read what memory may do in a turn, and what it begins with: once, in one batch.
-
-        Args:
-            run: The turn's run.
-            previous: What the thread's prompt shows; `None` in a first turn.
-        """
-        if run.owner is None or run.store is None:
-            return Opening(run.context.memory_mode)
-        store = run.store
-        self._deadlines.begin(run.turn, self._service.clock())
-        try:
-            mode = await mode_in_time(run, self._deadlines, "read")
-        except TimeoutError:
-            logger.warning("the modes of assistant and thread cannot be read in time, incognito")
-            return Opening("incognito")
-        before, lines = (previous.at, previous.lines()) if previous else (None, ())
-        reading = partial(open_turn, run.owner, run.thread_id, mode, before, lines)
-        if not may_read(mode):
-            return await arun(store, reading())  # which reads nothing then
-        with tolerated_store(logger, _WITHOUT):
-            opening = await self._deadlines.ask(run.turn, store, "read", lambda: arun_patiently(store, reading))
-            return opening if run.context.memory_tokens else replace(opening, snapshot=None, updates=())
-        # Nobody knows whether the user has learning paused; that nothing is to be learned is known.
-        return Opening(None if may_learn(mode) else mode)
-
-    async def choose(
+    async def begin(
         self,
         run: Run,
-        previous: Injected | None,
-        messages: Sequence[BaseMessage],
-        room: Callable[[Opening], Room],
+        thread: Thread,
+        live: Sequence[BaseMessage],
+        room: Callable[[MemorySnapshot], Room],
         counter: TokenCounter,
-    ) -> tuple[Opening, Injected | None]:
+        left: tuple[Unwritten, ...] = (),
+    ) -> Turn:
         """Read what a turn begins with, and choose what its prompt shows of it.
 
         Args:
             run: The turn's run.
-            previous: What the thread's prompt shows; `None` in a first turn.
-            messages: The thread, or as much of it as the model sees.
+            thread: The thread, as the turn before left it.
+            live: Its messages, or as many as the model sees.
             room: Says how much the prompt has for what was read.
             counter: Counts tokens.
-
-        Returns:
-            What was read, with the texts that the prompt shows, and the choice. Where memory cannot be read, the choice
-            before stays for the next turn.
+            left: The turn before, if its run ended before it was written down.
         """
-        opening = await self.open(run, previous)
-        if opening.snapshot is None:
-            return opening, previous
-        recalled, given = await self._recall(run, opening, messages), room(opening)
-        conditions = TurnConditions(
-            thread_id=run.thread_id,
-            message_id=run.asked,
-            window={str(message.id) for message in messages},
-            now=self._service.clock(),
-            cache_ttl_seconds=run.context.cache_ttl_seconds,
-            will_summarize=given.will_summarize,
-            budget=given.block,
-            protected_categories=self._config.protected_categories,
-            delta_budget=run.context.delta_tokens,
-            room=given.deltas,
-            recalled=recalled,
-            count=counter.text,
-        )
-        injected = inject(previous, opening.snapshot, conditions)
-        return replace(opening, snapshot=told(injected, opening.snapshot, recalled)), injected
+        now, opening, injected = self._service.clock(), await self._open(run, thread.injected), thread.injected
+        if opening.snapshot is not None:
+            given, recalled = room(opening.snapshot), await self._recall(run, opening, live)
+            conditions = TurnConditions(
+                thread_id=run.thread_id,
+                message_id=thread.asked,
+                window={str(message.id) for message in live},
+                now=now,
+                cache_ttl_seconds=run.context.cache_ttl_seconds,
+                will_summarize=given.will_summarize,
+                budget=given.block,
+                protected_categories=self._config.protected_categories,
+                delta_budget=run.context.delta_tokens,
+                room=given.deltas,
+                recalled=recalled,
+                count=counter.text,
+            )
+            injected = inject(injected, opening.snapshot, conditions)
+            opening = replace(opening, snapshot=told(injected, opening.snapshot, recalled))
+        epochs = thread.epochs.followed_by(opening.epochs, thread.asked)
+        # Who spoke before is known from the turn before, whatever left the thread since.
+        before = thread.receipt.get("asked")
+        said = [*takewhile(lambda one: one.id != before, reversed(thread.messages))]
+        names = {*names_in(said), *([epochs.speaker] if thread.memory else [])}
+        speaker = run.known_as if run.is_below else speaker_of(names, run.known_as)
+        marked: list[BaseMessage] = [
+            with_mode(one, "read_only") for one in said if run.is_below and role_of(one, speaker) == "other"
+        ]
+        # A mode that could not be read is not noted: the end of the turn reads it again, and a note would be for good.
+        marked += unanswered_with_mode(thread.messages, opening.mode) if opening.mode else []
+        # Where memory cannot be read, the choice before stays for the next turn, and the prompt shows nothing of it.
+        receipt = Receipt(asked=thread.asked, facts=[], updates=[update.to_json() for update in opening.updates])
+        if injected and opening.snapshot:
+            receipt["facts"] = [*injected.fact_ids()]
+            if lines := injected.lines():
+                receipt["recalled"] = list(dict.fromkeys(entry for entry, _ in lines))
+        if why := self._why_without(run, opening):
+            receipt["without_memory"] = why
+        kept = {
+            **(injected.to_state() if injected else {}),
+            **epochs._replace(speaker=speaker).to_state(),
+            **named((*thread.unwritten, *left)),
+        }
+        memory = MemoryState(**{**kept, "began": now, "receipt": receipt})  # type: ignore[typeddict-item]
+        self._fresh[run.thread, thread.asked] = time.monotonic(), opening.snapshot
+        if len(self._fresh) > _KEPT_TURNS:  # turns that ended before they asked a model
+            del self._fresh[next(iter(self._fresh))]
+        return Turn(opening, injected, memory, [*{one.id: one for one in marked}.values()])
 
-    async def _recall(self, run: Run, opening: Opening, messages: Sequence[BaseMessage]) -> Recalled:
-        """Return what of the user's memory has to do with the newest message; nothing in a turn without memory."""
-        if run.owner is None or run.store is None or (opening.snapshot and not opening.snapshot.is_used):
+    async def _open(self, run: Run, previous: Injected | None) -> Opening:
+        """Read what memory may do in a turn, and what it begins with: once, in one batch."""
+        if run.place is None:
+            return Opening(run.context.memory_mode)
+        store, owner = run.place
+        try:
+            mode = await self._mode(run, "read")
+        except TimeoutError:
+            logger.warning("the modes of assistant and thread cannot be read in time, incognito")
+            return Opening("incognito")
+        if not may_read(mode):
+            return Opening(mode)
+        before, lines = (previous.at, previous.lines()) if previous else (None, ())
+        reading = partial(open_turn, owner, run.thread_id, mode, before, lines)
+        with tolerated_store(logger, _WITHOUT):
+            opening = await self._service.stores.ask(store, "read", lambda: arun_patiently(store, reading))
+            return opening if run.context.memory_tokens else replace(opening, snapshot=None, updates=())
+        # Nobody knows whether the user has learning paused; that nothing is to be learned is known.
+        return Opening(None if may_learn(mode) else mode)
+
+    async def _mode(self, run: Run, access: Access) -> MemoryMode:
+        async with asyncio.timeout(self._service.stores.seconds[access]):
+            return await run.mode()
+
+    async def _recall(self, run: Run, opening: Opening, live: Sequence[BaseMessage]) -> Recalled:
+        """Return what of the user's memory has to do with the newest message; nothing where memory is not used."""
+        if run.place is None or not (opening.snapshot and opening.snapshot.is_used):
             return NOTHING
         # As the journal's days: what the user set counts before what the assistant says.
         zone = opening.zone or zone_named(run.context.time_zone) or UTC
         now = datetime.fromtimestamp(self._service.clock(), zone).isoformat()
-        asked = partial(asked_of, messages, now)
-        with span("palimpsest.recall"):
-            return await self._service.recalling.recall(run.store, run.owner, opening, asked)
 
-    async def shown(
-        self, run: Run, mode: MemoryMode, fresh: MemorySnapshot | None, injected: Injected | None
-    ) -> MemorySnapshot | None:
+        def asked() -> Asked:
+            """Return the newest message of the user, with what was said in the turn before it."""
+            places = [at for at, message in enumerate(live) if isinstance(message, HumanMessage)]
+            before = live[places[-2] : places[-1]] if len(places) > 1 else ()
+            said = [message.text for message in before if isinstance(message, HumanMessage | AIMessage)]
+            return Asked(live[places[-1]].text if places else "", "\n".join(said), now)
+
+        with span("palimpsest.recall"):
+            return await self._service.recalling.recall(*run.place, opening, asked)
+
+    def _why_without(self, run: Run, opening: Opening) -> WithoutMemory | None:
+        """Return why a turn has no memory or learns nothing for good; what nobody chose, the log says once.
+
+        What a deployment lacks comes before what somebody chose: it is there to be mended.
+        """
+        why: WithoutMemory | None = None
+        if run.store is None:
+            why = "no_store"
+        elif run.owner is None:
+            why = "no_identity"
+        elif opening.mode == "incognito":
+            why = "incognito"
+        elif opening.mode is None or (opening.snapshot is None and run.context.memory_tokens):
+            why = "store_away" if self._service.stores.is_away(run.store, "read") else "unreadable"
+        elif opening.snapshot is not None and not opening.snapshot.is_used:
+            why = "not_used"
+        elif not self._config.enabled:
+            why = "switched_off"
+        if why in _SENTENCES and why not in self._said:
+            self._said.add(why)
+            logger.warning("turns go on without memory (%s): %s", why, _SENTENCES[why])
+        return why
+
+    async def shown(self, run: Run, thread: Thread, mode: MemoryMode) -> MemorySnapshot | None:
         """Return what a call of the model may be shown; `None` as in `Opening`.
+
+        For the first call of a turn that is what was read only just. Later ones follow tools, which take their time:
+        what was erased meanwhile must not be shown.
 
         Args:
             run: The turn's run.
-            mode: The mode in which the turn's question was said.
-            fresh: What was read only just; without it, memory is read again.
-            injected: What the thread's prompt shows.
+            thread: The thread.
+            mode: The mode in which the turn's question was said; a client may send it with a stricter one than its
+                run has.
         """
-        # A client may send a question with a stricter mode than its run has.
-        if run.owner is None or run.store is None or run.context.memory_tokens == 0 or not may_read(mode):
+        read_at, snapshot = self._fresh.pop((run.thread, thread.asked), (-math.inf, None))
+        if run.place is None or run.context.memory_tokens == 0 or not may_read(mode):
             return None
-        if fresh is not None:
-            return fresh
-        store, reading = run.store, partial(read_snapshot_with, run.owner, injected.lines() if injected else ())
+        if snapshot is not None and time.monotonic() - read_at <= _FRESH_SECONDS:
+            return snapshot
+        store, owner = run.place
+        reading = partial(read_snapshot_with, owner, thread.injected.lines() if thread.injected else ())
         with tolerated_store(logger, _WITHOUT):
-            return await self._deadlines.ask(run.turn, store, "read", lambda: arun(store, reading()))
+            return await self._service.stores.ask(store, "read", lambda: arun(store, reading()))
         return None
 
-    def why_without(self, run: Run, opening: Opening) -> WithoutMemory | None:
-        """Return why the turn has no memory, and log each reason once."""
-        reason = why_without(
-            has_owner=run.owner is not None,
-            has_store=run.store is not None,
-            enabled=self._config.enabled,
-            mode=opening.mode,
-            is_read=opening.snapshot is not None or run.context.memory_tokens == 0,
-            is_away=run.store is not None and self._service.stores.is_away(run.store, "read"),
-            is_used=opening.snapshot is None or opening.snapshot.is_used,
-        )
-        # The first two somebody chose; of the third, the log says when it begins and when it ends.
-        if reason is not None and reason not in ("incognito", "not_used", "store_away"):
-            self._warnings.say(reason)
-        return reason
+    async def end(self, run: Run, thread: Thread, view: ThreadView | None) -> MemoryState:
+        """Write a thread's newest turn down, trigger its update, and return what the thread keeps of memory.
 
-    def count(self, receipt: Receipt) -> None:
-        """Count a turn that has ended."""
+        Args:
+            run: The turn's run.
+            thread: The thread.
+            view: What the thread holds; `None` if nobody knows.
+        """
+        closed = await self.write_turn(run, thread, view)
+        if closed.queued is not None:
+            await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(closed.queued)))
+        receipt = Receipt(**{**thread.receipt, "queued": closed.queued.entry if closed.queued else None})
+        if closed.not_written:
+            receipt["not_written"] = closed.not_written
+        if (left_out := thread.left_out).messages:
+            receipt["left_out"] = LeftOutMessages(messages=left_out.messages, ids=[*left_out.ids])
         self._service.metrics.turn(receipt)
+        return with_unwritten(MemoryState(**{**thread.memory, "receipt": receipt}), closed.unwritten)
+
+    async def write_turn(self, run: Run, thread: Thread, view: ThreadView | None = None) -> Closed:
+        """Write down the newest turn of a thread, after those that could not be before; it never fails the turn.
+
+        What cannot be written is kept for the next sweep of a server, or the end of this process.
+
+        Args:
+            run: The turn's run.
+            thread: The thread.
+            view: What the thread holds; `None` if nobody knows.
+        """
+        closed = await self._close(run, thread, view)
+        if run.place is not None:
+            store, owner = run.place
+            learn_from = thread.epochs.learn_from
+            left = [one.closing(run.thread_id, owner, thread.messages, learn_from) for one in closed.unwritten]
+            # Runs without a thread share its name.
+            name = (run.thread, thread.asked) if run.thread_id == STATELESS else run.thread
+            self._service.left.note(name, store, [closing for closing in left if closing])
+        return closed
+
+    async def _close(self, run: Run, thread: Thread, view: ThreadView | None) -> Closed:
+        # Where the turn was named before it ended, this is the last try to write it down.
+        before = tuple(one for one in thread.unwritten if one.asked != thread.asked)
+        newest, now = thread.epochs.newest_turn(thread.messages), self._service.clock()
+        if run.place is None or not self._config.enabled or not learnable(latest_turn(newest)):
+            return Closed(unwritten=before)
+        try:
+            mode = await self._mode(run, "write")
+        except TimeoutError:
+            logger.warning("whether the turn may be learned is not known in time: it is not")
+            return Closed(not_written="mode_unknown", unwritten=before)
+        if not may_learn(mode):
+            return Closed(unwritten=before)
+        store, owner = run.place
+        seen = view and replace(view, begun=thread.began)
+        closing = _closing(run, owner, newest, thread.epochs, view=seen)
+
+        async def write() -> tuple[Queued | None, tuple[Unwritten, ...]]:
+            failed = [one for one in before[:_MOST_AT_ONCE] if not await self._catch_up(run, store, thread, one)]
+            queued = await self._service.aremember(store, closing)
+            # Only now: while nothing can be written, no turn is to blame.
+            again = tuple(one for turn in failed for one in tried_again(turn))
+            return queued, (*again, *before[_MOST_AT_ONCE:])
+
+        reason: NotWritten = "failed"
+        with tolerated_store(logger, "the turn was not written down; a later one does that"):
+            try:
+                queued, left = await self._overtakable(store, write)
+            except TimeoutError:
+                reason = "too_late"
+                raise
+            except StoreAway:
+                reason = "store_away"
+                raise
+            return Closed(queued, unwritten=left)
+        is_read = thread.receipt.get("without_memory") not in ("unreadable", "store_away")
+        return Closed(None, reason, (*before, *name_unwritten(run, thread, thread.asked, now, is_read=is_read)))
+
+    async def _catch_up(self, run: Run, store: BaseStore, thread: Thread, turn: Unwritten) -> bool:
+        """Write down a turn of before, and say whether nothing of it is left to do."""
+        with tolerated(logger, "a turn of before was not written down"):
+            closing = run.owner and turn.closing(run.thread_id, run.owner, thread.messages, thread.epochs.learn_from)
+            if closing:
+                await self._service.aremember(store, closing)
+            return True
+        return False
+
+    async def write_cut(self, run: Run, messages: Sequence[BaseMessage], epochs: TurnEpochs) -> None:
+        """Write down what is about to leave the context, unless memory may not learn now.
+
+        Raises:
+            StoreAway: If the store is not asked at the moment.
+            Exception: Whatever the store raises; `TimeoutError` if it takes too long.
+        """
+        if run.place is None or not may_learn(await self._mode(run, "write")):
+            return
+        store, owner = run.place
+        closing = _closing(run, owner, messages, epochs, kind="cut")
+        await self._overtakable(store, lambda: self._service.aremember(store, closing))
+
+    async def _overtakable(self, store: BaseStore, work: Callable[[], Coroutine[object, object, T]]) -> T:
+        """Await a write that a deadline must not take back half done: past it, the write goes on by itself."""
+
+        async def begin() -> T:
+            task = asyncio.create_task(work())
+            # The loop itself holds tasks weakly: past the deadline nobody else would hold this one.
+            self._writing.add(task)
+            task.add_done_callback(self._writing.discard)
+            return await asyncio.shield(task)
+
+        return await self._service.stores.ask(store, "write", begin)
+
+
+def _closing(
+    run: Run,
+    owner: Owner,
+    messages: Sequence[BaseMessage],
+    epochs: TurnEpochs,
+    *,
+    kind: EntryKind = "turn",
+    view: ThreadView | None = None,
+) -> Closing:
+    return Closing(
+        owner=owner,
+        thread_id=run.thread_id,
+        kind=kind,
+        messages=messages,
+        epochs=epochs,
+        model=run.context.model,
+        view=view,
+        time_zone=run.context.time_zone,
+    )

@@ -6,23 +6,24 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple, cast
 
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
 from langgraph.errors import ParentCommand
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
 
 from graphs.deployment import service_of_process
 from graphs.events import MemoryInjected, aemit, summary_events
 from graphs.model_failures import ModelUnavailable, refuses_tools
-from graphs.models import in_background
+from graphs.models import resolve
 from graphs.service import MemoryService
-from graphs.summary_calls import SummaryCalls
+from graphs.summary_calls import summary_model
+from graphs.turn.answers import noted, sources_of
 from graphs.turn.calls import (
     GARBLED,
     Execute,
@@ -33,26 +34,22 @@ from graphs.turn.calls import (
     parted,
     results_of_left,
     with_own_ids,
+    with_results,
 )
-from graphs.turn.channels import changes
 from graphs.turn.context import Context, context_of
 from graphs.turn.edits import left_of
-from graphs.turn.ending import broken_off, end_turn
-from graphs.turn.memory import Room, TurnMemory
-from graphs.turn.opening import Begun, OpenTurns, superstep_of
-from graphs.turn.prepared import SummaryAhead, when_summarized
-from graphs.turn.prompt import Prompt, ask_to_chat, prompt_of
-from graphs.turn.run import STATELESS, Run
-from graphs.turn.sources import sources_of, with_sources, with_tokens
-from graphs.turn.state import AfterTools, State, summary_lost, warn_summary_lost
-from graphs.turn.text import told
+from graphs.turn.memory import Room, TurnMemory, broken_off
+from graphs.turn.prepared import Due
+from graphs.turn.prompt import LEAST_MESSAGE_TOKENS, Prompt, ask_to_chat, prompt_of
+from graphs.turn.run import STATELESS, Run, is_kept, summary_lost, warn_summary_lost
+from graphs.turn.state import AfterTools, State, changes, merge_messages
 from graphs.turn.thread import Thread
-from graphs.turn.view import LEAST_MESSAGE_TOKENS
 from memory.context.running_summary import WrittenSummary
-from memory.context.summarization import SummarizationNode
+from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.context.tokens import TokenCounter
+from memory.facts.snapshot import MemorySnapshot
 from memory.tracing import span
-from memory.turn import Opening, TurnEpochs, mode_of_newest, with_mode
+from memory.turn import mode_of_newest
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +57,18 @@ StateUpdate = dict[str, object]
 
 MOST_GARBLED = 3
 """Answers of a turn whose calls could not be read, after which the model is not asked again."""
+
+
+class Begun(NamedTuple):
+    """What the two nodes that begin a turn side by side have in common.
+
+    Attributes:
+        state: The state with the turn's choices in it, for the one that cannot wait until they are written.
+        messages: What is written of the messages; nothing if they stay as they are.
+    """
+
+    state: State
+    messages: list[BaseMessage] | Overwrite | None
 
 
 class ChatNodes:
@@ -84,7 +93,9 @@ class ChatNodes:
         self._tools = tuple(tools)
         self._of_memory = tuple(of_memory)
         self._counter = TokenCounter.of(counter)
-        self._turns = OpenTurns[Prompt]()
+        # By the superstep in which two nodes begin a turn: what it begins with, and that the first has ended.
+        self._beginning: dict[Hashable, asyncio.Task[Begun]] = {}
+        self._injecting: dict[Hashable, asyncio.Event] = {}
         # Names of models that refused to be told of tools.
         self._toolless: set[str] = set()
 
@@ -101,20 +112,18 @@ class ChatNodes:
         """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts."""
         if not state.get("messages"):
             return {"memory": {}}  # `call_model` says that there is nothing to answer
-        with self._turns.first(superstep_of(runtime)):
+        superstep = _superstep(runtime)
+        self._injecting[superstep] = ended = asyncio.Event()
+        try:
             run, thread = await self._run(state, runtime)
             begun = await self._begun(run, thread, runtime)
-            logger.info("memory mode of the turn: %s", begun.opening.mode or "unknown")
-            receipt = begun.receipt(thread.asked, self._memory.why_without(run, begun.opening))
-            receipt["tokens"] = begun.prompt.tokens().model_dump()
-            receipt["messages_budget"] = begun.prompt.shares.messages
-            if lost := summary_lost(get_config()):
-                warn_summary_lost()
-                receipt["summary_lost"] = lost
-            memory: StateUpdate = {"memory": {**begun.memory, "receipt": receipt}}
+            memory: StateUpdate = {"memory": begun.state["memory"]}
             # Two nodes of one superstep must not both write the messages: in a compact thread, `summarize` does.
-            written = begun.messages(state) if run.context.transcript == "keep" else None
-            return {**memory, "messages": written} if written else memory
+            is_written = begun.messages and run.context.transcript == "keep"
+            return {**memory, "messages": begun.messages} if is_written else memory
+        finally:
+            del self._injecting[superstep]
+            ended.set()
 
     async def summarize(self, state: AfterTools, runtime: Runtime[Context]) -> StateUpdate:
         """Keep what the model sees of the conversation within its budget.
@@ -126,35 +135,34 @@ class ChatNodes:
             return left_of(state)
         run, thread = await self._run(state, runtime)
         if handoffs := state.get("handoffs"):
-            await end_turn(self._memory, run, thread, thread.view(get_config()))
+            await self._memory.end(run, thread, thread.view(run.config))
             raise ParentCommand(joined(handoffs, thread.messages))
         begun = await self._begun(run, thread, runtime) if thread.begins_turn else None
-        now = begun.in_state(state) if begun else state
-        budget = begun.prompt.shares.messages if begun else self._messages_budget(run, thread)
-        epochs = TurnEpochs.from_state(begun.memory) if begun else thread.epochs
+        now = Thread(begun.state) if begun else thread
+        when = _when_summarized(run)
 
         async def write_down(leaving: list[BaseMessage]) -> None:
-            await self._memory.writing.write_down(run, epochs.not_erased(leaving, now["messages"]), epochs)
+            await self._memory.write_cut(run, now.epochs.not_erased(leaving, now.messages), now.epochs)
 
         async def prepared() -> WrittenSummary | None:
-            mode = begun.opening.mode if begun else mode_of_newest(thread.messages)
-            ahead = SummaryAhead.of_run(self._service.summaries, run, epochs, mode)
-            return await ahead.get(waits=when == "before")
+            due = Due.of_run(run, now, mode_of_newest(now.messages))
+            return await self._service.summaries.get(due, waits=when == "before")
 
-        when = when_summarized(run.context.summarize, get_config())
+        budget = self._messages_budget(run, now)
         node = self._summarization(run, budget, summarize=when, memory_flush_hook=write_down, prepared_summary=prepared)
         with span("palimpsest.summary") as traced:
-            result = await node.aresult(now)
+            result = await node.aresult(now.state)
             traced.set(messages=result.cut.messages if result.cut else 0, left_out=result.left_out.messages)
         self._service.metrics.summary(result.cut, left_out=result.left_out.messages)
         for event in summary_events(result):
             await aemit(event.name, event)
-        await self._turns.after(superstep_of(runtime))
-        update = changes(state, node.update(now, result))
-        # Messages that are written whole carry their mode and these results already.
+        # The updates of a superstep are streamed in one order.
+        if injecting := self._injecting.get(_superstep(runtime)):
+            await injecting.wait()
+        update = changes(state, node.update(now.state, result))
+        # Messages that are written whole have these in them already.
         is_whole = run.context.transcript == "keep" or "messages" in update
-        written = begun.messages(state) if begun and not is_whole else None
-        return {**update, "messages": written} if written else update
+        return {**update, "messages": begun.messages} if begun and begun.messages and not is_whole else update
 
     async def call_model(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Answer, or call tools. A provider that finds the prompt too long is asked again with a smaller one.
@@ -167,26 +175,25 @@ class ChatNodes:
         run, thread = await self._run(state, runtime)
         if self._is_over(thread):
             return {}
-        mode = mode_of_newest(thread.messages)
-        fresh = self._turns.take_fresh(_turn_name(run, thread))
-        snapshot = await self._memory.shown(run, mode, fresh, thread.injected)
-        prompt = self._prompt(run, thread, thread.visible(run.context)).showing(thread.injected, snapshot)
+        mode, name = mode_of_newest(thread.messages), self._model_name(run)
+        snapshot = await self._memory.shown(run, thread, mode)
+        messages = thread.shown if run.context.transcript == "compact" else thread.visible()
+        prompt = self._prompt(run, thread, messages).showing(thread.injected, snapshot)
         if isinstance(thread.messages[-1], HumanMessage):
             await aemit(MemoryInjected.name, MemoryInjected.of(thread.receipt, prompt.tokens()))
         model = await self._service.aload_model(run.context.model, "chat")
         with self._service.metrics.call("chat"):
-            answer = await self._answer(model, prompt.for_model(model), run.model)
+            answer = await self._answer(model, prompt.for_model(model), name)
         before = (call for one in prompt.messages if isinstance(one, AIMessage) for call in one.tool_calls)
         answer = with_own_ids(answer, {call["id"] for call in before})
         turn = takewhile(lambda message: not isinstance(message, HumanMessage), reversed(thread.messages))
         if is_garbled(answer) and sum(map(is_garbled, turn)) == MOST_GARBLED - 1:
             raise ModelUnavailable(
-                f"{run.model!r} called a tool {MOST_GARBLED} times with arguments that are no JSON: "
+                f"{name!r} called a tool {MOST_GARBLED} times with arguments that are no JSON: "
                 "try again, or choose another model."
             )
-        answer = with_sources(told(answer, run.model), sources_of(thread.injected, snapshot))
-        answer = with_tokens(answer, prompt.tokens().model_dump())
-        return {"messages": [with_mode(answer, mode)]}
+        sources = sources_of(thread.injected, snapshot)
+        return {"messages": [noted(answer, name, mode, sources, prompt.tokens().model_dump())]}
 
     async def _answer(self, model: BaseChatModel, prompt: Prompt, name: str) -> AIMessage:
         """Ask the model; one that refuses to be told of tools is asked again without, and from then on."""
@@ -217,8 +224,8 @@ class ChatNodes:
 
     async def carry_out(self, request: ToolCallRequest, execute: Execute) -> Any:
         """Carry out one call of an answer, once; one that nobody offered, or nobody can read, is told why not."""
-        call, chosen = request.tool_call, context_of(request.runtime.context).memory_tools
-        offered = [*(tool.name for tool in self._tools), *(one.name for one in self._of_memory if one.name in chosen)]
+        call = request.tool_call
+        offered = [tool.name for tool in self._offered(context_of(request.runtime.context))]
         if call["name"] not in offered:
             return failed_call(call, f"There is no tool {call['name']!r}. There are: {', '.join(offered) or 'none'}.")
         if GARBLED in call["args"]:
@@ -229,22 +236,18 @@ class ChatNodes:
     async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Write the turn down before it ends, then trigger its update."""
         run, thread = await self._run(state, runtime)
-        memory = await end_turn(self._memory, run, thread, thread.view(get_config()))
-        self._prepare_summary(run, thread)
+        memory = await self._memory.end(run, thread, thread.view(run.config))
+        share = self._service.settings.memory.prepare_summary_share
+        if run.thread_id != STATELESS and (share < 1 or _when_summarized(run) == "after"):
+            budget = self._messages_budget(run, thread)
+            due = Due.of_run(run, thread, mode_of_newest(thread.messages))
+            self._service.summaries.begin(due, lambda: self._summarization(run, budget), thread.state, share)
         return {"memory": memory}
 
-    def _prepare_summary(self, run: Run, thread: Thread) -> None:
-        share = self._service.settings.memory.prepare_summary_share
-        when = when_summarized(run.context.summarize, get_config())
-        if run.thread_id == STATELESS or (share >= 1 and when == "before"):
-            return
-        ahead = SummaryAhead.of_run(self._service.summaries, run, thread.epochs, mode_of_newest(thread.messages))
-        ahead.begin(lambda: self._summarization(run, self._messages_budget(run, thread)), thread.state, share)
-
     def _summarization(self, run: Run, budget: int, **more: Any) -> SummarizationNode:
-        context = run.context
+        context, name = run.context, self._service.settings.memory_model or run.context.model
         return SummarizationNode(
-            model=self._summary_model(run),
+            model=summary_model(self._service, run.place, lambda: self._service.load_model(name, "summary")),
             max_tokens=budget,
             max_summary_tokens=min(context.max_summary_tokens, budget // 2),
             token_counter=self._counter,
@@ -253,41 +256,64 @@ class ChatNodes:
             output_messages_key="messages" if context.transcript == "compact" else "summarized_messages",
             keep_tokens=context.keep_tokens,
             keep_messages=context.keep_messages,
-            portion_tokens=run.portion_tokens,
+            portion_tokens=run.limits.summary_portion_tokens if run.limits else None,
             **more,
         )
 
     async def _run(self, state: State, runtime: Runtime[Context]) -> tuple[Run, Thread]:
         """Return the run and its thread, once tokens can be counted: it may begin, or resume elsewhere, at any node."""
         await self._counter.tokenizer.awarm_up()
-        thread = Thread(state)
-        return Run.of(get_config(), runtime, self._service.settings, thread.asked), thread
+        return Run.of(get_config(), runtime, self._service.settings), Thread(state)
 
-    async def _begun(self, run: Run, thread: Thread, runtime: Runtime[Context]) -> Begun[Prompt]:
-        """Return what the turn begins with: read and chosen once for the two nodes that begin it side by side."""
+    async def _begun(self, run: Run, thread: Thread, runtime: Runtime[Context]) -> Begun:
+        """Return what the turn begins with: read and chosen once for the two nodes that begin it side by side.
 
-        async def begin() -> Begun[Prompt]:
+        One that is cancelled does not cancel the other's wait.
+        """
+
+        async def begin() -> Begun:
             # What the view leaves out already does not change it again; a summary that is written will.
-            never_waits = when_summarized(run.context.summarize, get_config()) == "after"
-            is_seen = never_waits and not self._service.summaries.is_written(run.thread)
-            messages = thread.visible(run.context) if is_seen else thread.divided.live
-            previous, bare = thread.injected, self._prompt(run, thread, messages)
+            is_seen = _when_summarized(run) == "after" and not self._service.summaries.is_written(run.thread)
+            bare = self._prompt(run, thread, thread.shown if is_seen else thread.divided.live)
 
-            def room(opening: Opening) -> Room:
-                will_summarize = bare.showing(previous, opening.snapshot).exceeds()
-                return Room(bare.memory_budget, bare.memory_room, will_summarize)
+            def room(snapshot: MemorySnapshot) -> Room:
+                return Room(bare.memory_budget, bare.memory_room, bare.showing(thread.injected, snapshot).exceeds())
 
-            opening, injected = await self._memory.choose(run, previous, bare.messages, room, self._counter)
             left = broken_off(run, thread, self._service.clock())
-            results = await results_of_left(thread.messages, get_config(), runtime.execution_info)
-            return Begun.of(run, thread, opening, injected, bare.showing(injected, opening.snapshot), left, results)
+            turn = await self._memory.begin(run, thread, bare.messages, room, self._counter, left)
+            prompt = bare.showing(turn.injected, turn.opening.snapshot)
+            receipt = turn.memory["receipt"]
+            receipt["tokens"], receipt["messages_budget"] = prompt.tokens().model_dump(), prompt.shares.messages
+            if lost := summary_lost(run.config):
+                warn_summary_lost()
+                receipt["summary_lost"] = lost
+            now: Sequence[BaseMessage] = thread.messages
+            written: list[BaseMessage] | Overwrite | None = turn.marked or None
+            if turn.marked:
+                now = merge_messages(now, [turn.marked])
+            if results := await results_of_left(thread.messages, run.config, runtime.execution_info):
+                now = with_results(now, results)
+                written = Overwrite([*now])
+            logger.info("memory mode of the turn: %s", turn.opening.mode or "unknown")
+            return Begun(cast("State", {**thread.state, "memory": turn.memory, "messages": now}), written)
 
-        return await self._turns.begin(_turn_name(run, thread), superstep_of(runtime), begin)
+        superstep = _superstep(runtime)
+        if (beginning := self._beginning.get(superstep)) is None:
+            self._beginning[superstep] = beginning = asyncio.create_task(begin())
+            beginning.add_done_callback(lambda _: self._beginning.pop(superstep))
+        return await asyncio.shield(beginning)
+
+    def _offered(self, context: Context) -> list[BaseTool]:
+        return [*self._tools, *(tool for tool in self._of_memory if tool.name in context.memory_tools)]
+
+    def _model_name(self, run: Run) -> str:
+        return resolve(run.context.model, self._service.settings)
 
     def _prompt(self, run: Run, thread: Thread, messages: Sequence[BaseMessage]) -> Prompt:
-        of_memory = tuple(tool for tool in self._of_memory if tool.name in run.context.memory_tools)
-        tools = (*self._tools, *of_memory) if run.calls_tools and run.model not in self._toolless else ()
-        return prompt_of(run.context, thread, messages, tools, self._counter, model=run.model)
+        name = self._model_name(run)
+        is_told = (run.limits is None or run.limits.calls_tools) and name not in self._toolless
+        tools = self._offered(run.context) if is_told else ()
+        return prompt_of(run.context, thread, messages, tools, self._counter, model=name)
 
     def _messages_budget(self, run: Run, thread: Thread) -> int:
         """Return the tokens that messages and summary may have; a state that a client edited may not say it."""
@@ -296,21 +322,14 @@ class ChatNodes:
             return said
         return self._prompt(run, thread, thread.divided.live).shares.messages
 
-    def _summary_model(self, run: Run) -> RunnableLambda[LanguageModelInput, str]:
-        """Return the call of a model that is loaded when a summary is due, so that its lack fails only the summary."""
-        settings = self._service.settings
-        name = settings.memory_model or run.context.model
 
-        calls = SummaryCalls(
-            service=self._service,
-            whose=(run.store, run.owner) if run.store is not None and run.owner is not None else None,
-            load=lambda: in_background(self._service.load_model(name, "summary")),
-            aload=lambda: self._service.aload_model(name, "summary"),
-            seconds=settings.memory.model_timeout_seconds,
-        )
-        return calls.model()
+def _superstep(runtime: Runtime[Any]) -> Hashable:
+    """Return what names the superstep in progress; without LangGraph's own word for it, nothing else has that name."""
+    info = runtime.execution_info
+    # The loop, too: two programs in two threads of a process may give their threads the same ids.
+    return (asyncio.get_running_loop(), info.thread_id, info.checkpoint_id) if info else object()
 
 
-def _turn_name(run: Run, thread: Thread) -> Hashable:
-    """Return what names a turn in this process, whichever of its nodes asks."""
-    return asyncio.get_running_loop(), run.context, run.thread, thread.asked
+def _when_summarized(run: Run) -> SummarizeWhen:
+    """Return when a run's summaries are made: a state that nobody keeps has no later turn to have them in."""
+    return (run.context.summarize or "before") if is_kept(run.config) else "before"

@@ -1,35 +1,70 @@
-"""The parts of one model call, how the tokens are divided among them, and how the model is asked."""
+"""The parts of one model call: what the model is sent, how the tokens are divided among them, and how it is asked."""
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from graphs.events import TokenParts
 from graphs.model_failures import explain, is_context_overflow, refuses_content, says_it_all
 from graphs.models import ainvoke, is_own_answer
-from graphs.turn.content import NOTHING, Refused, as_sent, refused_before, refused_more, remembering, standard, without
+from graphs.turn.answers import Pieces, check_text, without_sources
+from graphs.turn.calls import paired
+from graphs.turn.content import (
+    NOTHING,
+    Refused,
+    as_sent,
+    refused_before,
+    refused_more,
+    remembering,
+    standard,
+    without_refused,
+)
 from graphs.turn.context import Context
-from graphs.turn.sources import without_sources
-from graphs.turn.text import Pieces, check_text
 from graphs.turn.thread import Thread
-from graphs.turn.view import Shares, shares, smaller, view
-from memory.context.running_summary import RunningSummary, summary_text
+from memory import prompts, text
+from memory.context.budget import fit, shorten_text
+from memory.context.running_summary import summary_text
 from memory.context.tokens import TokenCounter
+from memory.context.turns import in_turns, one_after_another
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.injected import Injected, render_block, render_deltas
 from memory.provider_reason import origin, provider_reason
 
 logger = logging.getLogger(__name__)
 
+Message = TypeVar("Message", bound=BaseMessage)
+
+LEAST_MESSAGE_TOKENS = 64
+"""The messages' share where everything else takes the whole budget: a short question still fits."""
+
 _MEMORY_SHARE = 4
+_JOINT_TOKENS = 8
+"""Two texts joined can count a token more than apart; there are at most four joints, and a new line at each."""
+_RECALL_JOINT_TOKENS = 2
+"""What joins a delta to its message: an empty line, and one token that may be cut otherwise."""
 _SIZES = 3
+_SMALLER = 0.7
+"""A next try after a provider found a view too long: its tokenizer counts more than ours."""
+
+
+class Shares(NamedTuple):
+    """How many tokens each part of a model call has; `messages` is the budget for messages and their summary."""
+
+    system: int
+    memory: int
+    recalled: int
+    tools: int
+    reply: int
+    messages: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,52 +72,49 @@ class Prompt:
     """What one model call is made of.
 
     Attributes:
-        context: The run's choices.
+        max_tokens: Tokens of the whole, reply and tool schemas included.
+        reply_tokens: Tokens kept free for the reply, a quarter of all at most.
+        memory_budget: Tokens of the memory block.
         system_prompt: The assistant's instructions, and those that a client put into the thread.
-        running: The thread's running summary.
+        summary: The running summary's text, or nothing.
         messages: The messages that no summary stands for, their content in standard form.
         tools: What the model may call.
         counter: Counts tokens.
         block: The memory block, as quoted text.
-        recalled: What was recalled for single messages, as quoted text, by the messages' ids.
+        recalled: What was recalled for single messages, as quoted text, by the messages' ids, oldest first.
     """
 
-    context: Context
-    system_prompt: str
-    running: RunningSummary | None
-    messages: tuple[BaseMessage, ...]
-    tools: tuple[BaseTool, ...]
+    max_tokens: int
+    reply_tokens: int = 0
+    memory_budget: int = 0
+    system_prompt: str = ""
+    summary: str = ""
+    messages: Sequence[BaseMessage]
+    tools: Sequence[BaseTool | dict[str, Any]] = ()
     counter: TokenCounter
     block: str = ""
     recalled: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def summary(self) -> str:
-        """The running summary's text, or nothing."""
-        return self.running.summary if self.running else ""
-
-    @property
-    def memory_budget(self) -> int:
-        """Tokens of the memory block: what was asked for, but a quarter of the whole prompt at most."""
-        return memory_share(self.context)
-
-    @property
     def memory_room(self) -> int:
         """Tokens that what was recalled for single messages may take together, before a new block takes its place."""
-        return self.context.max_tokens // _MEMORY_SHARE
+        return self.max_tokens // _MEMORY_SHARE
 
     @cached_property
     def shares(self) -> Shares:
-        """How many tokens each part has."""
-        return shares(
-            max_tokens=self.context.max_tokens,
-            reply_tokens=self.context.reply_tokens,
-            system_prompt=self.system_prompt,
-            memory_block=self.block,
-            recalled=self.recalled,
-            tools=self.tools,
-            counter=self.counter,
-        )
+        """The tokens of each part.
+
+        What is left when the fixed parts are counted belongs to the messages, and is `LEAST_MESSAGE_TOKENS` at least: a
+        budget that small cannot hold otherwise.
+        """
+        count = self.counter.text
+        # With a summary's note and quotes: the messages' share must not change when the first summary comes.
+        frame = self.counter.message(SystemMessage(system_text(self.system_prompt, "", " ")))
+        memory, recalled = count(self.block), sum(map(count, self.recalled.values()))
+        tools = count_tools(self.tools, self.counter)
+        reply = min(self.reply_tokens, self.max_tokens // 4)
+        left = self.max_tokens - reply - frame - memory - recalled - tools - _JOINT_TOKENS
+        return Shares(frame, memory, recalled, tools, reply, max(left, LEAST_MESSAGE_TOKENS))
 
     def showing(self, injected: Injected | None, snapshot: MemorySnapshot | None) -> Self:
         """Return the prompt with this memory in it: the texts of what was chosen, as they are now."""
@@ -95,32 +127,15 @@ class Prompt:
         """Return the prompt with a note in the place of what a model could not read."""
         if not refused:
             return self
-        return replace(self, messages=tuple(standard(without(message, refused)) for message in self.messages))
+        return replace(self, messages=[standard(without_refused(message, refused)) for message in self.messages])
 
     def for_model(self, model: BaseChatModel) -> Self:
         """Return the prompt with answers of models of another kind as this one may have them."""
-        is_own = partial(is_own_answer, model, self.tools)
-        return replace(self, messages=tuple(as_sent(self.messages, is_own)))
-
-    def view(self, max_tokens: int) -> list[BaseMessage]:
-        """Return what the model is sent, in at most so many tokens without tool schemas and reply."""
-        return view(
-            system_prompt=self.system_prompt,
-            memory_block=self.block,
-            summary=self.summary,
-            messages=self.messages,
-            recalled=self.recalled,
-            max_tokens=max_tokens,
-            counter=self.counter,
-        )
-
-    def room(self) -> int:
-        """Return the tokens of a whole view, without tool schemas and reply."""
-        return self.context.max_tokens - self.shares.reply - self.shares.tools
+        return replace(self, messages=as_sent(self.messages, partial(is_own_answer, model, self.tools)))
 
     def exceeds(self) -> bool:
         """Return whether messages and summary no longer fit their share, so that a summary is due."""
-        summary = self.counter.message(SystemMessage(summary_text(self.summary))) if self.running else 0
+        summary = self.counter.message(SystemMessage(summary_text(self.summary))) if self.summary else 0
         return self.counter(self.messages) + summary > self.shares.messages
 
     def tokens(self) -> TokenParts:
@@ -131,8 +146,75 @@ class Prompt:
             recalled=self.shares.recalled,
             summary=self.counter.text(self.summary),
             messages=self.counter(self.messages),
-            budget=self.context.max_tokens,
+            budget=self.max_tokens,
         )
+
+    def room(self) -> int:
+        """Return the tokens of a whole view, without tool schemas and reply."""
+        return self.max_tokens - self.shares.reply - self.shares.tools
+
+    def view(self, max_tokens: int, *, drop: bool = True) -> list[BaseMessage]:
+        """Return what the model is sent, in at most `max_tokens` tokens without tool schemas and reply.
+
+        Everything that is no message stands in one system message at the beginning, because some providers refuse a
+        later one. Behind it, user and assistant speak in turn, the user first, as chat templates of open models ask.
+        The messages themselves are not changed: what was recalled is put before a copy of its user message. Of one that
+        is no longer there nothing is sent, and the oldest give way before the messages do.
+
+        Args:
+            max_tokens: Tokens of the whole.
+            drop: Whether the oldest messages are left out to keep it, before any is shortened.
+        """
+        counter, spoken = self.counter, paired(self.messages)
+        system = self._system(max_tokens - LEAST_MESSAGE_TOKENS)
+        room = max_tokens - counter.message(system)
+        there, shown = {message.id for message in spoken}, dict[str | None, str]()
+        # The newest first: it belongs to the question that is asked now.
+        for message_id, told in reversed([*self.recalled.items()]):
+            tokens = counter.text(told) + _RECALL_JOINT_TOKENS
+            if message_id in there and tokens <= room - LEAST_MESSAGE_TOKENS:
+                shown[message_id] = told
+                room -= tokens
+        while True:
+            fitting = fit(spoken, max(room, LEAST_MESSAGE_TOKENS), counter, drop=drop)
+            sent = in_turns([system, *(with_recalled(message, shown.get(message.id, "")) for message in fitting)])
+            over = counter(sent) - max_tokens
+            if over <= 0 or room <= LEAST_MESSAGE_TOKENS:
+                return sent
+            room -= over
+
+    def _system(self, limit: int) -> SystemMessage:
+        """Return the system message within a limit: the summary gives way first, then memory, then the prompt."""
+        prompt, block, counter = self.system_prompt, self.block, self.counter
+        full = SystemMessage(system_text(prompt, block, self.summary))
+        if counter.message(full) <= limit:
+            return full
+        logger.warning("system prompt, memory and summary take more than %d tokens: they are shortened", limit)
+        # A summary of a few tokens would tell less than its note and quotes cost.
+        frame = counter.message(SystemMessage(system_text(prompt, block, " ")))
+        if self.summary and limit - frame >= LEAST_MESSAGE_TOKENS:
+            return SystemMessage(system_text(prompt, block, shorten_text(self.summary, limit - frame, counter)))
+        bare = SystemMessage(system_text(prompt, block, ""))
+        return bare if counter.message(bare) <= limit else SystemMessage(shorten_text(prompt, limit, counter))
+
+
+def system_text(system_prompt: str, memory_block: str, summary: str) -> str:
+    """Return the text of the system message: what changes least comes first, for the provider's prompt cache."""
+    record = f"{prompts.SUMMARY_NOTE}\n{text.fenced('summary', summary)}" if summary else ""
+    return "\n\n".join(part for part in (system_prompt, memory_block, record) if part)
+
+
+def count_tools(tools: Sequence[BaseTool | dict[str, Any]], counter: TokenCounter) -> int:
+    """Return the tokens of the tools' schemas, in OpenAI's form, as they are sent with every call."""
+    schemas = (convert_to_openai_tool(tool) for tool in tools)
+    return sum(counter.text(json.dumps(schema)) for schema in schemas)
+
+
+def with_recalled(message: Message, recalled: str) -> Message:
+    """Return the message with what was recalled for it before what it says; the message itself is not changed."""
+    if not recalled:
+        return message
+    return message.model_copy(update={"content": one_after_another(recalled, message.content)})
 
 
 def memory_share(context: Context) -> int:
@@ -161,40 +243,22 @@ def prompt_of(
     """
     given = (context.system_prompt, *(one.text for one in thread.divided.system))
     prompt = Prompt(
-        context=context,
+        max_tokens=context.max_tokens,
+        reply_tokens=context.reply_tokens,
+        memory_budget=memory_share(context),
         system_prompt="\n\n".join(dict.fromkeys(filter(None, given))),
-        running=thread.running,
-        messages=tuple(without_sources(standard(message)) for message in messages),
-        tools=tuple(tools),
+        summary=thread.running.summary if thread.running else "",
+        messages=[without_sources(standard(message)) for message in messages],
+        tools=tools,
         counter=counter,
     )
     return prompt.without(refused_before(messages, model))
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """What one try sends: in how many tokens, and without which content."""
-
-    room: int
-    refused: Refused = NOTHING
-    sizes: int = 1
-
-    def after(self, error: Exception, messages: Sequence[BaseMessage]) -> Self | None:
-        """Return the next try after this one failed; `None` if less of the prompt would fail the same way.
-
-        Args:
-            error: What the call raised.
-            messages: What the prompt is made of.
-        """
-        if is_context_overflow(error):
-            smaller_one = replace(self, room=smaller(self.room), sizes=self.sizes + 1)
-            return smaller_one if self.sizes < _SIZES else None
-        more = refused_more(messages, self.refused, str(error)) if refuses_content(error) else None
-        return replace(self, refused=more) if more else None
-
-
 async def ask_to_chat(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, name: str) -> AIMessage:
     """Return the model's answer; it says what of the prompt the model could not read.
+
+    A provider that finds the prompt too long, or cannot read what is in it, is asked again with less.
 
     Args:
         model: The model, with its tools.
@@ -204,25 +268,28 @@ async def ask_to_chat(model: Runnable[LanguageModelInput, AIMessage], prompt: Pr
     Raises:
         ModelUnavailable: If it refuses, fails otherwise, or answers what is no text; the sentence says what to do.
     """
-    attempt: Attempt | None = Attempt(prompt.room())
-    while attempt:
+    room, refused, sizes = prompt.room(), NOTHING, 1
+    while True:
         pieces = Pieces(name)
         try:
-            sent = prompt.without(attempt.refused).view(attempt.room)
+            sent = prompt.without(refused).view(room)
             answer = pieces.without_completed(await ainvoke(model, sent, pieces.config()))
         except Exception as error:  # each provider's package has exceptions of its own
-            failure, attempt = error, attempt.after(error, prompt.messages)
-            if attempt:
-                left_out = ", ".join(sorted({kind for _, kind in attempt.refused})) or "nothing"
-                logger.warning(
-                    "%s refused a prompt (%s): it is asked again with %d tokens at most, left out: %s",
-                    name, type(error).__name__, attempt.room, left_out,
-                )  # fmt: skip
+            before = room, refused
+            if not is_context_overflow(error):
+                refused = (refuses_content(error) and refused_more(prompt.messages, refused)) or refused
+            elif sizes < _SIZES:
+                room, sizes = int(room * _SMALLER), sizes + 1
+            if (room, refused) == before:
+                why = explain(error, name)
+                # Who runs the graph logs the sentence of the error.
+                level = logging.INFO if says_it_all(why) else logging.WARNING
+                logger.log(level, "%s failed: %s (%s)", name, provider_reason(error), origin(error))
+                raise why from error
+            logger.warning(
+                "%s refused a prompt (%s): it is asked again with %d tokens at most, left out: %s",
+                name, type(error).__name__, room, ", ".join(sorted({kind for _, kind in refused})) or "nothing",
+            )  # fmt: skip
         else:
             check_text(answer, name)
-            return remembering(answer, name, attempt.refused)
-    why = explain(failure, name)
-    # Who runs the graph logs the sentence of the error.
-    level = logging.INFO if says_it_all(why) else logging.WARNING
-    logger.log(level, "%s failed: %s (%s)", name, provider_reason(failure), origin(failure))
-    raise why from failure
+            return remembering(answer, name, refused)

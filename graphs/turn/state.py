@@ -1,114 +1,172 @@
-"""What callers may send, what the nodes share, and what a turn says when it goes without memory or summary."""
+"""What callers may send, what the nodes share, and how its messages and its summary are checkpointed."""
 
-import functools
-import logging
-from typing import Annotated, Any, Literal
+import contextlib
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
 
-from langchain_core.messages import AnyMessage
-from langchain_core.runnables import RunnableConfig
-from langgraph.channels import Topic
-from langgraph.constants import CONFIG_KEY_CHECKPOINTER
-from langgraph.types import Command
+from langchain_core.messages import (
+    AnyMessage,
+    BaseMessage,
+    BaseMessageChunk,
+    RemoveMessage,
+    convert_to_messages,
+    message_chunk_to_message,
+    messages_from_dict,
+)
+from langgraph.channels import DeltaChannel, LastValue, Topic
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.types import Command, Overwrite
 from typing_extensions import TypedDict
 
-from graphs.turn.channels import MessagesChannel, SummaryChannel
-from memory.context.summarization import RunningSummary
-
-logger = logging.getLogger(__name__)
-
-WithoutMemory = Literal["no_identity", "no_store", "switched_off", "incognito", "not_used", "unreadable", "store_away"]
+from graphs.turn.run import SummaryLost
+from memory.context.running_summary import SUMMARY_ID, RunningSummary, rehydrate
+from memory.message import PLAIN
 
 MEMORY_KEY = "palimpsest_memory"
 """Where the state of an agent keeps what middleware put before its model."""
 
-SENTENCES: dict[WithoutMemory, str] = {
-    "no_identity": "the server names no user: nobody logs in, and PALIMPSEST_SINGLE_USER is not true",
-    "no_store": "there is no store: compile the graph with one, or name one in the server's configuration",
-    "switched_off": "PALIMPSEST_MEMORY is false: nothing is learned",
-    "incognito": "the assistant, the thread or the run is incognito",
-    "not_used": "the user has switched off that memory is used",
-    "unreadable": "the store does not answer; the log says how it failed",
-    "store_away": "the store failed or hung just before and is not asked until it answers again",
-}
+SNAPSHOT_EVERY = 40
+"""Writes between two whole copies: a turn makes two, and reads back through the checkpoints of half of this on
+average. Over 1,000 turns 100 costs a third fewer bytes and a fifth more time for a turn."""
 
-NotWritten = Literal["too_late", "store_away", "failed", "mode_unknown"]
-"""Why a turn ended before it was written down: the store took too long, was not asked as it had failed or hung just
-before, or failed. The thread's next turn, or the next look at checkpoints, writes it down. With `mode_unknown`, nobody
-knows whether it may be learned, so it is not."""
+_DUMPED = frozenset({"type", "content", "additional_kwargs", "response_metadata"})
+"""What every message has when LangChain dumps it, and hardly one that a person wrote by hand."""
 
 
-def why_without(
-    *,
-    has_owner: bool,
-    has_store: bool,
-    enabled: bool,
-    mode: str | None,
-    is_read: bool,
-    is_away: bool = False,
-    is_used: bool = True,
-) -> WithoutMemory | None:
-    """Return why a turn has no memory or learns nothing for good; `None` where memory works as it was chosen to.
+def merge_messages(state: Sequence[object], writes: Sequence[object]) -> list[BaseMessage]:
+    """Return the messages after these writes: new ones added, those with a known id replaced, removed ones gone.
 
-    Args:
-        has_owner: Whether the run has a user.
-        has_store: Whether it has a store.
-        enabled: Whether the deployment learns.
-        mode: What memory may do in the turn; `None` if that could not be read.
-        is_read: Whether memory was read, or did not have to be.
-        is_away: Whether the store is not asked at the moment.
-        is_used: Whether the user lets models be shown memory.
+    It does what `add_messages` does, with two differences that replaying needs: a message without an id gets one
+    that depends only on its text and place, and removing an unknown message is no error, because a thread that
+    cannot be replayed could never be read again.
+
+    A server reads threads with its own checkpointer, which hands back plain JSON: what is replayed then, the messages
+    of a whole copy and of an `Overwrite` included, are mappings.
     """
-    # What a deployment lacks comes before what somebody chose: it is there to be mended.
-    if not has_store:
-        return "no_store"
-    if not has_owner:
-        return "no_identity"
-    if mode == "incognito":
-        return "incognito"
-    if mode is None or not is_read:
-        return "store_away" if is_away else "unreadable"
-    if not is_used:
-        return "not_used"
-    return None if enabled else "switched_off"
+    return list(_merged({}, [list(state), *writes]).values())
 
 
-class Warnings:
-    """Says each reason once, however many turns have it."""
-
-    def __init__(self) -> None:
-        self._said: set[WithoutMemory] = set()
-
-    def say(self, reason: WithoutMemory) -> None:
-        """Log the reason the first time."""
-        if reason not in self._said:
-            self._said.add(reason)
-            logger.warning("turns go on without memory (%s): %s", reason, SENTENCES[reason])
-
-
-SummaryLost = Literal["below_another_graph"]
+def _merged(merged: dict[str, BaseMessage], writes: Sequence[Any]) -> dict[str, BaseMessage]:
+    """Return the messages by id, oldest first, after these writes were made to them."""
+    for write in writes:
+        for value in write if isinstance(write, list) else [write]:
+            # Nearly all: a thread is long, and a call for each of its messages takes longer than all else.
+            if type(value) in PLAIN and (identity := value.__dict__["id"]) and identity != SUMMARY_ID:
+                merged[identity] = value
+            else:
+                _merge_one(merged, _message(value))
+    return merged
 
 
-def summary_lost(config: RunnableConfig) -> SummaryLost | None:
-    """Return why the next turn of a thread will not have this turn's summary; `None` where it will, or has no thread.
+def _message(value: object) -> BaseMessage:
+    """Return the message that a value is: one already, one in any form that LangChain takes, or one as JSON."""
+    if isinstance(value, BaseMessageChunk):
+        return message_chunk_to_message(value)
+    if isinstance(value, BaseMessage):
+        return value
+    # LangChain's conversion of what callers write drops fields that a dumped message has, such as `usage_metadata`.
+    if isinstance(value, Mapping) and value.keys() >= _DUMPED:
+        with contextlib.suppress(ValueError):  # a person wrote it after all
+            return messages_from_dict([{"type": value["type"], "data": value}])[0]
+    return convert_to_messages([value])[0]  # type: ignore[list-item]
 
-    LangGraph keeps the state of a graph below another one under the ids of the tasks above, which are new each turn;
-    compiled with `checkpointer=True`, under the names of the nodes alone.
 
-    Args:
-        config: A node's own, in which LangGraph names the checkpointer, and where below other graphs the node is.
+def _merge_one(merged: dict[str, BaseMessage], message: BaseMessage) -> None:
+    identity = message.id or ""
+    if isinstance(message, RemoveMessage):
+        if identity == REMOVE_ALL_MESSAGES:
+            merged.clear()
+        merged.pop(identity, None)
+        return
+    if identity == SUMMARY_ID and message.type != "system":
+        # A client gave it the id of summaries: nobody would be shown what it says.
+        identity = f"{SUMMARY_ID}-of-{message.type}"
+    place = len(merged)
+    while not identity:
+        # From what is replayed alone: a random id would be another one each time the thread is read.
+        derived = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{place} {message.type} {message.content}"))
+        identity, place = "" if derived in merged else derived, place + 1
+    merged[identity] = message if identity == message.id else message.model_copy(update={"id": identity})
+
+
+class _Merge:
+    """`merge_messages` for one channel. It knows its last result by id, so that a run reads its thread only once."""
+
+    def __init__(self, result: object = None, by_id: Mapping[str, BaseMessage] | None = None) -> None:
+        self.result, self.by_id = result, by_id or {}
+
+    def __call__(self, state: Sequence[object], writes: Sequence[object]) -> list[BaseMessage]:
+        by_id = self.by_id if state is self.result else _merged({}, [list(state)])
+        self.by_id = _merged(dict(by_id), writes)  # a copy, as copies of the channel have the same
+        self.result = merged = list(self.by_id.values())
+        return merged
+
+
+class MessagesChannel(DeltaChannel[list[BaseMessage]]):
+    """A list of messages in a state, checkpointed as what each step wrote; to be named in `Annotated`."""
+
+    __slots__ = ()
+    reducer: _Merge
+
+    def __init__(self, _: object = None, typ: type = list, *, snapshot_frequency: int = SNAPSHOT_EVERY) -> None:
+        super().__init__(_Merge(), typ, snapshot_frequency=snapshot_frequency)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MessagesChannel)
+
+    def copy(self) -> Self:
+        """Return a channel of its own, which knows these messages."""
+        copied = super().copy()
+        if self.value is self.reducer.result:
+            copied.reducer = _Merge(copied.value, self.reducer.by_id)
+        return copied
+
+
+class SummaryChannel(LastValue[Any]):
+    """The last value of `context`; its summary is rebuilt when a checkpoint is read.
+
+    In strict mode LangGraph's own serializer hands back a mapping, and so does a server that reads a thread for a
+    client: with the ids as they are stored, deflated, which nobody could read.
     """
-    configurable = config.get("configurable", {})
-    above, _, _ = str(configurable.get("checkpoint_ns", "")).rpartition("|")
-    return "below_another_graph" if configurable.get(CONFIG_KEY_CHECKPOINTER) and ":" in above else None
+
+    def from_checkpoint(self, checkpoint: Any) -> Self:
+        """Return the channel with what a checkpoint holds."""
+        if isinstance(checkpoint, Mapping) and isinstance(stored := checkpoint.get("running_summary"), Mapping):
+            checkpoint = {**checkpoint, "running_summary": rehydrate(stored) or stored}
+        return super().from_checkpoint(checkpoint)
 
 
-@functools.cache
-def warn_summary_lost() -> None:
-    """Say what to change, once in a process."""
-    logger.warning(
-        "the chat graph runs below another graph and begins each turn anew: its summary is lost, so that nearly every "
-        "turn of a long thread summarizes again; compile it with build_graph().compile(checkpointer=True)"
-    )
+def removes_all(written: object, last: str | None = None) -> bool:
+    """Say whether a write takes away all messages that there are, whatever it adds; or the last one, if it is given."""
+    listed = written if isinstance(written, list) else [written]
+    fields = [each if isinstance(each, Mapping) else getattr(each, "__dict__", {}) for each in listed]
+    gone = {each.get("id") for each in fields if "remove" in (each.get("type"), each.get("role"))}
+    return not gone.isdisjoint({REMOVE_ALL_MESSAGES, last or REMOVE_ALL_MESSAGES})
+
+
+def changes(state: Mapping[str, Any], update: Mapping[str, object]) -> dict[str, object]:
+    """Return what an update changes in a state, each list of messages as the smallest write that makes it.
+
+    That is the messages added at the end, or an `Overwrite` with the whole. The latter is no message itself: the
+    stream mode `messages` shows the user every message that a node returns and that it has not seen before, a
+    `RemoveMessage` and a summary too.
+    """
+    smaller: dict[str, object] = {}
+    for key, value in update.items():
+        old = state.get(key)
+        if isinstance(value, list):
+            before: Sequence[BaseMessage] = old or []
+            if removes_all(value):
+                value = merge_messages(before, [value])
+            # The length first: a thread is long, and what a cut left of it is shorter.
+            only_adds = len(value) >= len(before) and all(
+                new.id == one.id and new.content == one.content for one, new in zip(before, value, strict=False)
+            )
+            value = value[len(before) :] if only_adds else Overwrite(list(value))
+        if value != old and value != []:
+            smaller[key] = value
+    return smaller
 
 
 class InputState(TypedDict):
@@ -116,6 +174,14 @@ class InputState(TypedDict):
 
     messages: Annotated[list[AnyMessage], MessagesChannel()]
     """The thread's new messages."""
+
+
+WithoutMemory = Literal["no_identity", "no_store", "switched_off", "incognito", "not_used", "unreadable", "store_away"]
+
+NotWritten = Literal["too_late", "store_away", "failed", "mode_unknown"]
+"""Why a turn ended before it was written down: the store took too long, was not asked as it had failed or hung just
+before, or failed. The thread's next turn, or the next look at checkpoints, writes it down. With `mode_unknown`, nobody
+knows whether it may be learned, so it is not."""
 
 
 class RecalledFacts(TypedDict):
@@ -176,6 +242,8 @@ class MemoryState(TypedDict, total=False):
     """When the prompt was last built, seconds since the epoch."""
     lines_edit: str
     """The user's newest edit by hand when past turns were chosen; absent where none are shown."""
+    began: float
+    """When the turn began, seconds since the epoch."""
     epoch: str
     """The user's epoch when the turn began."""
     thread_epoch: str

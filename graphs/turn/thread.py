@@ -1,16 +1,14 @@
 """A thread as a node finds it in the state: each part is read once, whatever a client has put there."""
 
-from collections.abc import Mapping
+import math
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 
-from graphs.turn.context import Context
 from graphs.turn.state import MemoryState, Receipt, State
-from memory.context.budget import SHORTENED_NOTE
 from memory.context.left_out import LEFT_OUT, LeftOut
 from memory.context.running_summary import (
     REMEMBERED_IDS,
@@ -24,8 +22,6 @@ from memory.injection.injected import Injected
 from memory.turn import TurnEpochs, view_of_thread
 from memory.unwritten import Unwritten, unwritten_of
 from memory.updates.transcript import ThreadView
-
-_NOTE_BEGIN, _NOTE_END = SHORTENED_NOTE.split("{tokens}")
 
 
 class Thread:
@@ -47,14 +43,18 @@ class Thread:
     @cached_property
     def memory(self) -> MemoryState:
         """What memory put before the model; empty in a first turn, or where a client wrote something else."""
-        memory: object = self.state.get("memory")
-        return cast("MemoryState", memory) if isinstance(memory, Mapping) else MemoryState()
+        return cast("MemoryState", state_of(self.state.get("memory")))
 
     @cached_property
     def receipt(self) -> Receipt:
         """What memory did in the latest turn; empty where `memory` is."""
-        receipt: object = self.memory.get("receipt")
-        return cast("Receipt", receipt) if isinstance(receipt, Mapping) else Receipt()
+        return cast("Receipt", state_of(self.memory.get("receipt")))
+
+    @property
+    def began(self) -> float:
+        """When the latest turn began, seconds since the epoch; infinite where nobody knows."""
+        began: object = self.memory.get("began")
+        return began if isinstance(began, int | float) else math.inf
 
     @cached_property
     def injected(self) -> Injected | None:
@@ -72,9 +72,14 @@ class Thread:
         return unwritten_of(self.memory.get("unwritten"))
 
     @cached_property
+    def context(self) -> dict[str, Any]:
+        """What the context tier keeps: the running summary, and what it is to know of it."""
+        return state_of(self.state.get("context"))
+
+    @cached_property
     def running(self) -> RunningSummary | None:
         """The running summary, in whatever form the state holds it."""
-        return rehydrate(state_of(self.state.get("context")).get("running_summary"))
+        return rehydrate(self.context.get("running_summary"))
 
     @cached_property
     def divided(self) -> DividedMessages:
@@ -89,26 +94,25 @@ class Thread:
     @cached_property
     def left_out(self) -> LeftOut:
         """The messages that the model is not shown though no summary stands for them, as `summarize` left it."""
-        return LeftOut.from_state(state_of(self.state.get("context")).get(LEFT_OUT))
+        return LeftOut.from_state(self.context.get(LEFT_OUT))
 
-    def visible(self, context: Context) -> tuple[BaseMessage, ...]:
-        """Return what the model sees of the conversation, without the summary itself: as `summarize` left it."""
-        # Never without the question, whatever a client removed behind it.
+    @cached_property
+    def shown(self) -> tuple[BaseMessage, ...]:
+        """The live messages without those that are left out; never without the question, whatever a client removed."""
         left_out = self.left_out.among(self.divided.live) - {self.asked}
-        live = tuple(message for message in self.divided.live if message.id not in left_out)
-        if context.transcript == "compact":
-            return live
-        # Somebody may have edited the thread since, where the run was interrupted: then the thread counts.
+        return tuple(message for message in self.divided.live if message.id not in left_out)
+
+    def visible(self) -> tuple[BaseMessage, ...]:
+        """Return what the model sees of the conversation, without the summary itself: as `summarize` left it."""
+        # Copies, in which a message that is too long is shortened; an edit of the thread writes them anew.
         left = {message.id: message for message in self.state.get("summarized_messages") or ()}
-        return tuple(
-            copy if (copy := left.get(message.id)) and _is_shortened(copy, message) else message for message in live
-        )
+        return tuple(left.get(message.id, message) for message in self.shown)
 
     def view(self, config: RunnableConfig) -> ThreadView | None:
         """Return the ids that the thread holds, as far as its summary remembers those that it stands for.
 
         Args:
-            config: The node's own, in which LangGraph names the checkpointer, and where below other graphs the node is.
+            config: The node's own.
 
         Returns:
             `None` where the state is not the thread: without a checkpointer it holds what this one call was given, and
@@ -122,9 +126,3 @@ class Thread:
             return view_of_thread(self.messages)
         summarized = self.running.summarized_message_ids
         return view_of_thread(self.messages, summarized, is_complete=len(summarized) < REMEMBERED_IDS)
-
-
-def _is_shortened(copy: BaseMessage, message: BaseMessage) -> bool:
-    """Say whether a copy is this message with its middle left out."""
-    head, _, rest = copy.text.partition(_NOTE_BEGIN)
-    return bool(rest) and message.text.startswith(head) and message.text.endswith(rest.partition(_NOTE_END)[2])

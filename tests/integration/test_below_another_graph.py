@@ -14,7 +14,7 @@ from graphs.models import Purpose
 from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
-from graphs.turn.state import warn_summary_lost
+from graphs.turn.run import warn_summary_lost
 from memory.config import MemoryConfig
 from tests.fakes import RecordingModel
 

@@ -18,7 +18,7 @@ from memory.namespaces import Owner
 from memory.updates.lease import read_lease
 from memory.updates.outbox import due_owners, read_entries
 from tests.fakes import RecordingModel, learns
-from tests.patience import let_turns_wait
+from tests.patience import all_have_answered, let_turns_wait
 from tests.postgres import Postgres, running_postgres
 from tests.untriggered import Untriggered
 
@@ -89,7 +89,7 @@ class House:
         """Start the database, and wait until the breaker is closed."""
         let_turns_wait(self.service)
         self.postgres.start()
-        await self.service.stores.settled()
+        await all_have_answered(self.service)
         assert not self.service.stores.any_away()
 
     async def learnt(self, wait: float = LEASE) -> list[str]:

@@ -10,7 +10,6 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
@@ -18,16 +17,18 @@ from langgraph.store.memory import InMemoryStore
 from graphs.chat import build_graph
 from graphs.settings import Settings
 from graphs.turn.context import Context
-from graphs.turn.memory import TurnMemory
+from graphs.turn.memory import Room, TurnMemory
 from graphs.turn.run import Run
+from graphs.turn.state import State
+from graphs.turn.thread import Thread
 from memory.config import MemoryConfig
+from memory.context.tokens import TokenCounter
 from memory.effects import arun
 from memory.facts.store import FactStore
 from memory.namespaces import PROBE, Owner
-from memory.turn import TurnEpochs
 from memory.updates.outbox import read_entries
 from tests.fakes import RecordingModel, learns
-from tests.patience import let_turns_wait
+from tests.patience import all_have_answered, let_turns_wait
 from tests.untriggered import Untriggered
 
 PATIENCE = 240.0
@@ -136,7 +137,7 @@ class House:
         self.store.trouble = ""
         self.store.released.set()
         async with asyncio.timeout(PATIENCE):
-            await self.service.stores.settled()
+            await all_have_answered(self.service)
 
     async def facts(self) -> list[str]:
         await self.service.adrain(self.store, LOCAL)
@@ -201,7 +202,7 @@ async def test_one_users_value_that_cannot_be_stored_opens_nothing() -> None:
     house.chat.respond = lambda _: "Fine."
     house.store.abatch = refuses  # type: ignore[method-assign]
     assert (await house.say("I like poison."))["receipt"]["not_written"] == "failed"
-    await house.service.stores.settled()
+    await all_have_answered(house.service)
     assert not house.service.stores.any_away()
     # It is tried again a few times, keeps no later turn from being written down, and is let go.
     for number in range(4):
@@ -314,12 +315,14 @@ async def test_a_mode_that_the_server_does_not_tell_in_time_is_the_strictest(mon
     house = House()
     let_turns_wait(house.service, read=SHORT, write=SHORT)
     memory = TurnMemory(house.service)
-    run = Run(Context(), "fake:model", LOCAL, house.store, "T", on_server=True, asked="q")
-    said = [HumanMessage("I like figs.", id="q"), AIMessage("Fine.", id="a")]
-    var_child_runnable_config.set({"configurable": {"assistant_id": "chat", "thread_id": "T"}})  # of this test's task
+    config = RunnableConfig(configurable={"assistant_id": "chat", "thread_id": "T"})
+    run = Run(config, Context(), LOCAL, house.store, on_server=True)
+    said: Any = [HumanMessage("I like figs.", id="q"), AIMessage("Fine.", id="a")]
+    thread = Thread(State(messages=said, summarized_messages=[], context={}, memory={}))
     async with asyncio.timeout(PATIENCE):
-        assert (await memory.open(run, None)).mode == "incognito"
-        closed = await memory.writing.close(run, said, TurnEpochs(), None)
+        turn = await memory.begin(run, thread, said, lambda _: Room(0, 0, will_summarize=False), TokenCounter())
+        assert turn.opening.mode == "incognito"
+        closed = await memory.write_turn(run, thread)
     assert (closed.not_written, closed.unwritten) == ("mode_unknown", ())
     assert await house.pending() == []
 

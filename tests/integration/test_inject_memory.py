@@ -20,7 +20,7 @@ from memory.facts.changes import Change, Extraction, Section
 from memory.facts.store import FactStore
 from memory.message import iso_time
 from tests.fakes import Clock, RecordingModel
-from tests.patience import let_turns_wait
+from tests.patience import all_have_answered, let_turns_wait
 
 
 class WaywardStore(InMemoryStore):
@@ -72,7 +72,7 @@ class Talk:
         self.store.error, self.store.delay = None, 0.0
         let_turns_wait(self.service)
         async with asyncio.timeout(60):
-            await self.service.stores.settled()
+            await all_have_answered(self.service)
 
     def learn(self, content: str, target: str | None = None) -> str:
         """Let an update of another thread bring a fact, or correct one."""

@@ -23,6 +23,7 @@ from memory.effects import arun
 from memory.namespaces import Owner, user_segment
 from memory.updates.outbox import read_entries
 from tests.fakes import RecordingModel
+from tests.patience import all_have_answered
 from tests.untriggered import Untriggered
 
 ADA, BOB = Owner.of("ada"), Owner.of("bob")
@@ -72,7 +73,7 @@ class House:
 
     async def heal(self) -> None:
         self.store.fails = False
-        await self.service.stores.settled()
+        await all_have_answered(self.service)
 
     async def pending(self, owner: Owner = ADA) -> list[str]:
         entries = await arun(self.store, read_entries(owner))

@@ -17,7 +17,7 @@ from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
 
 from graphs.persistence.sqlite_saver import open_checkpointer
-from graphs.turn.channels import MessagesChannel
+from graphs.turn.state import MessagesChannel
 
 
 class Plain(TypedDict):

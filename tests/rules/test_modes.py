@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from graphs.turn.run import mode_of_run
+from graphs.turn.context import Context
+from graphs.turn.run import Run
 from memory.turn import (
     MODES,
     MemoryMode,
@@ -35,8 +36,8 @@ def test_a_mode_that_is_none_counts_as_the_strictest(misspelt: object) -> None:
 @pytest.mark.parametrize(("chosen", "said"), list(itertools.product(MODES, [None, *MODES])))
 async def test_in_process_context_and_metadata_decide(chosen: MemoryMode, said: MemoryMode | None) -> None:
     metadata = {} if said is None else {"memory_mode": said}
-    mode = await mode_of_run({"metadata": metadata}, chosen, on_server=False)
-    assert mode == effective_mode(chosen, said)
+    run = Run({"metadata": metadata}, Context(memory_mode=chosen), None, None)
+    assert await run.mode() == effective_mode(chosen, said)
 
 
 def turn(number: int, mode: MemoryMode, *, all_say_it: bool) -> list[BaseMessage]:

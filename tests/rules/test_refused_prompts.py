@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableLambda
 
 from graphs.model_failures import ModelUnavailable, refuses_content
 from graphs.turn.content import (
@@ -14,10 +15,10 @@ from graphs.turn.content import (
     refused_before,
     refused_more,
     remembering,
-    without,
+    without_refused,
 )
-from graphs.turn.prompt import Attempt
-from graphs.turn.view import smaller
+from graphs.turn.prompt import Prompt, ask_to_chat
+from tests.threads import word_counter
 
 IMAGE = {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"}
 FILE = {"type": "file", "base64": "JVBERi0=", "mime_type": "application/pdf"}
@@ -36,13 +37,13 @@ class Refusal(Exception):
 
 def test_a_note_stands_where_something_was_left_out() -> None:
     message = asked("h1", IMAGE, FILE)
-    assert without(message, frozenset({("h1", "image"), ("h2", "file")})).content == [
+    assert without_refused(message, frozenset({("h1", "image"), ("h2", "file")})).content == [
         TEXT,
         {"type": "text", "text": "[image left out: the model cannot read it]"},
         FILE,
     ]
     assert message.content == [TEXT, IMAGE, FILE]
-    assert without(message, NOTHING) is message
+    assert without_refused(message, NOTHING) is message
 
 
 def test_what_nobody_knows_is_an_attachment_but_what_the_model_said_beside_its_text_is_none() -> None:
@@ -56,21 +57,29 @@ OLD: list[BaseMessage] = [asked("h1", IMAGE, FILE), AIMessage("A cat.", id="a1")
 
 
 @pytest.mark.parametrize(
-    ("messages", "before", "reason", "expected"),
+    ("messages", "expected"),
     [
-        ([*OLD, asked("h2", IMAGE, FILE)], NOTHING, "no PDF, please", {("h2", "file")}),
-        ([*OLD, asked("h2", IMAGE, FILE)], NOTHING, "unknown 'file', expected 'image_url'", {("h2", "file")}),
-        ([*OLD, asked("h2", IMAGE, FILE)], NOTHING, "refused", {("h2", "file"), ("h2", "image")}),
-        ([*OLD, asked("h2", IMAGE)], {("h2", "image")}, "image", {("h2", "image"), ("h1", "image"), ("h1", "file")}),
-        ([*OLD, asked("h2")], NOTHING, "no vision", {("h1", "image"), ("h1", "file")}),
-        ([*OLD, asked("h2")], {("h1", "image"), ("h1", "file")}, "no vision", None),
-        ([asked("h1")], NOTHING, "refused", None),
+        (
+            [*OLD, asked("h2", IMAGE, FILE)],
+            [
+                {("h2", "file")},
+                {("h2", "image")},
+                {("h2", "file"), ("h2", "image")},
+                {("h2", "file"), ("h2", "image"), ("h1", "file"), ("h1", "image")},
+            ],
+        ),
+        ([*OLD, asked("h2", IMAGE)], [{("h2", "image")}, {("h2", "image"), ("h1", "image"), ("h1", "file")}]),
+        ([*OLD, asked("h2")], [{("h1", "image"), ("h1", "file")}]),
+        ([asked("h1")], []),
     ],
 )
-def test_what_is_new_is_left_out_first_and_what_the_words_name_before_all(
-    messages: list[BaseMessage], before: Refused, reason: str, expected: set[tuple[str, str]] | None
+def test_what_is_new_is_left_out_first_one_kind_after_the_other(
+    messages: list[BaseMessage], expected: list[set[tuple[str, str]]]
 ) -> None:
-    assert refused_more(messages, frozenset(before), reason) == expected
+    tried, refused = list[Refused](), NOTHING
+    while more := refused_more(messages, refused):
+        tried.append(refused := more)
+    assert tried == expected
 
 
 def test_an_answer_remembers_for_its_model_alone() -> None:
@@ -115,19 +124,28 @@ def test_another_failure_leaves_nothing_out(error: Exception) -> None:
     assert not refuses_content(error)
 
 
-def test_C1_a_prompt_that_is_too_long_is_made_smaller_twice_and_keeps_its_content() -> None:
-    messages = [asked("h1", IMAGE)]
-    first = Attempt(1000)
-    second = first.after(Refusal(400, "maximum context length"), messages)
-    assert second is not None
-    assert (second.room, second.refused) == (smaller(1000), NOTHING)
-    third = second.after(Refusal(400, "maximum context length"), messages)
-    assert third is not None
-    assert third.after(Refusal(400, "maximum context length"), messages) is None
-    assert third.after(Refusal(400, "no images"), messages) == Attempt(
-        smaller(smaller(1000)), frozenset({("h1", "image")}), sizes=3
-    )
+async def sizes_sent(error: Exception, most: int, *blocks: dict[str, Any]) -> list[tuple[int, bool]]:
+    """Return for each prompt that is refused so how long it was, and whether its image was there."""
+    counter, sent = word_counter(), list[tuple[int, bool]]()
+
+    def refuse(messages: Any) -> AIMessage:
+        sent.append((counter(messages), "iVBORw0KGgo=" in str(messages)))
+        raise error
+
+    talk = [message for at in range(50) for message in (HumanMessage(f"{at} says", id=f"{at}"), AIMessage("yes"))]
+    prompt = Prompt(max_tokens=most, messages=[*talk, asked("h", *blocks)], counter=counter)
+    with pytest.raises(ModelUnavailable):
+        await ask_to_chat(RunnableLambda(refuse), prompt, "m")
+    return sent
 
 
-def test_a_prompt_without_content_beside_its_text_is_not_sent_again() -> None:
-    assert Attempt(1000).after(Refusal(400, "bad request"), [asked("h1")]) is None
+async def test_C1_a_prompt_that_is_too_long_is_made_smaller_twice_and_keeps_its_content() -> None:
+    (first, _), (second, _), (third, _) = await sizes_sent(Refusal(400, "maximum context length"), 300)
+    assert first > second > third
+    sent = await sizes_sent(Refusal(400, "maximum context length"), 3000, IMAGE)
+    assert [has for _, has in sent] == [True, True, True]
+
+
+async def test_a_prompt_is_sent_again_without_its_image_and_not_where_there_is_none() -> None:
+    assert [has for _, has in await sizes_sent(Refusal(400, "bad request"), 3000, IMAGE)] == [True, False]
+    assert len(await sizes_sent(Refusal(400, "bad request"), 300)) == 1

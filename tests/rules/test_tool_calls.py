@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
-from graphs.turn.view import paired
+from graphs.turn.calls import paired
 from memory.context.turns import in_turns
 
 

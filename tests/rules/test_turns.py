@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graphs.turn.view import paired, view
+from graphs.turn.calls import paired
+from graphs.turn.prompt import Prompt
 from memory import prompts
 from memory.context.turns import in_turns
 from tests.templates import template_refuses
@@ -63,15 +64,14 @@ def test_C1_the_whole_has_no_more_than_its_tokens_when_it_is_joined(
     said: list[BaseMessage], most: int, recalled: str
 ) -> None:
     spoken = [*(message for message in said if not isinstance(message, SystemMessage)), HumanMessage("And?", id="q")]
-    sent = view(
+    prompt = Prompt(
         system_prompt="Be brief.",
-        memory_block="",
-        summary="",
         messages=spoken,
         recalled={str(spoken[0].id): recalled} if recalled else {},
         max_tokens=most,
         counter=word_counter(),
     )
+    sent = prompt.view(most)
     assert template_refuses(sent) == ""
     assert word_counter()(sent) <= most
     assert sent[-1].text.endswith("And?")

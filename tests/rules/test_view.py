@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
 
-from graphs.turn.view import LEAST_MESSAGE_TOKENS, count_tools, shares, smaller, view
+from graphs.turn.prompt import LEAST_MESSAGE_TOKENS, Prompt, count_tools
 from memory.context.summarization import SUMMARY_ID
 from memory.context.tokenizer import Tokenizer
 from memory.context.tokens import TokenCounter
@@ -16,7 +16,7 @@ from tests.threads import newest_user, word_counter, words
 
 PARTS: dict[str, Any] = {
     "system_prompt": "Be brief.",
-    "memory_block": "<memory>\nlives in Bergen\n</memory>",
+    "block": "<memory>\nlives in Bergen\n</memory>",
     "summary": "They planned a trip.",
     "recalled": {},
     "max_tokens": 500,
@@ -24,7 +24,8 @@ PARTS: dict[str, Any] = {
 
 
 def seen(messages: list[BaseMessage], **parts: Any) -> list[BaseMessage]:
-    return view(messages=messages, counter=word_counter(), **PARTS | parts)
+    prompt = Prompt(messages=messages, **{"counter": word_counter()} | PARTS | parts)
+    return prompt.view(prompt.max_tokens)
 
 
 def talk(turns: int, size: int = 10) -> list[BaseMessage]:
@@ -42,7 +43,7 @@ def test_one_system_message_holds_prompt_memory_and_summary_in_the_order_of_thei
 
 
 def test_parts_that_are_empty_leave_nothing_behind() -> None:
-    system, *_ = seen(talk(1), memory_block="", summary="")
+    system, *_ = seen(talk(1), block="", summary="")
     assert system.text == "Be brief."
 
 
@@ -77,8 +78,8 @@ def test_C1_what_was_recalled_gives_way_before_the_messages_do(recalled: list[in
     characters = TokenCounter(tokenizer=Tokenizer([lambda: len]))
     messages = talk(len(recalled), 20)
     told = {f"h{turn}": "k" * size for turn, size in enumerate(recalled) if size}
-    parts = PARTS | {"system_prompt": "p" * prompt, "max_tokens": budget, "recalled": told}
-    sent = view(messages=messages, counter=characters, **parts)
+    parts = {"system_prompt": "p" * prompt, "max_tokens": budget, "recalled": told}
+    sent = seen(messages, counter=characters, **parts)
     assert characters(sent) <= budget
     assert newest_user(sent) == newest_user(messages)
 
@@ -90,14 +91,14 @@ def look_up(query: str) -> str:
 
 
 def shared(**parts: Any) -> Any:
-    given: dict[str, Any] = {"max_tokens": 1000, "reply_tokens": 100, "tools": [], "counter": word_counter()}
-    return shares(**{name: PARTS[name] for name in ("system_prompt", "memory_block", "recalled")} | given | parts)
+    given: dict[str, Any] = {"max_tokens": 1000, "reply_tokens": 100, "counter": word_counter(), "messages": []}
+    return Prompt(**PARTS | given | parts).shares
 
 
 def test_C1_what_is_no_message_is_taken_off_the_messages_budget() -> None:
     alone = shared()
     assert shared(tools=[look_up]).messages == alone.messages - count_tools([look_up], word_counter())
-    assert shared(memory_block=words(105)).messages == alone.messages - 100
+    assert shared(block=words(105)).messages == alone.messages - 100
     assert shared(recalled={"h1": words(30)}).messages == alone.messages - 30
     assert shared(reply_tokens=0).messages == alone.messages + 100
     assert count_tools([look_up], word_counter()) > 5
@@ -110,13 +111,9 @@ def test_C1_the_reply_never_takes_more_than_a_quarter_and_messages_always_have_s
 
 @given(st.integers(200, 3000), st.integers(0, 100))
 def test_C1_messages_within_their_share_need_no_trimming_in_the_view(max_tokens: int, size: int) -> None:
-    parts = shared(max_tokens=max_tokens, memory_block=words(size))
+    parts = shared(max_tokens=max_tokens, block=words(size))
     count = word_counter()
     messages = [HumanMessage(words(parts.messages - 4 - count.message(SystemMessage("They planned a trip."))), id="h")]
     room = max_tokens - parts.reply - parts.tools
-    sent = seen(list(messages), memory_block=words(size), max_tokens=room)
+    sent = seen(list(messages), block=words(size), max_tokens=room)
     assert sent[1:] == messages
-
-
-def test_a_smaller_view_is_asked_for_each_time() -> None:
-    assert 0 < smaller(smaller(1000)) < smaller(1000) < 1000

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.types import Overwrite
 
-from graphs.turn.channels import MessagesChannel, changes, merge_messages
+from graphs.turn.state import MessagesChannel, changes, merge_messages
 
 ids = st.sampled_from("abcdefgh")
 spoken = st.builds(lambda identity, text: HumanMessage(text, id=identity), ids, st.text(max_size=3))
