@@ -5,6 +5,7 @@ import functools
 import logging
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, Self
 
 from langchain_core.runnables import RunnableConfig
@@ -33,7 +34,7 @@ STATELESS = "stateless"
 SummaryLost = Literal["below_another_graph"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Run:
     """What nodes and middleware need to know of the run they work in.
 
@@ -75,16 +76,16 @@ class Run:
             on_server=runtime.server_info is not None,
         )
 
-    @property
+    @cached_property
     def _configurable(self) -> Mapping[str, Any]:
         return self.config.get("configurable", {})
 
-    @property
+    @cached_property
     def place(self) -> tuple[BaseStore, Owner] | None:
         """Where memory is, and whose; `None` for a run that has none."""
         return (self.store, self.owner) if self.store is not None and self.owner is not None else None
 
-    @property
+    @cached_property
     def thread_id(self) -> str:
         """The thread."""
         return str(self._configurable.get("thread_id") or STATELESS)

@@ -142,7 +142,7 @@ async def sizes_sent(error: Exception, most: int, *blocks: dict[str, Any]) -> li
 async def test_C1_a_prompt_that_is_too_long_is_made_smaller_twice_and_keeps_its_content() -> None:
     (first, _), (second, _), (third, _) = await sizes_sent(Refusal(400, "maximum context length"), 300)
     assert first > second > third
-    sent = await sizes_sent(Refusal(400, "maximum context length"), 3000, IMAGE)
+    sent = await sizes_sent(Refusal(400, "maximum context length"), 6000, IMAGE)
     assert [has for _, has in sent] == [True, True, True]
 
 
