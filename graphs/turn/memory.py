@@ -23,8 +23,8 @@ from graphs.turn.run import STATELESS, Run
 from graphs.turn.state import LeftOutMessages, MemoryState, NotWritten, Receipt, WithoutMemory
 from graphs.turn.stores import Access, StoreAway, tolerated_store
 from graphs.turn.thread import Thread
-from memory.context.tokens import TokenCounter
 from memory.config import zone_named
+from memory.context.tokens import TokenCounter
 from memory.effects import arun, arun_patiently, tolerated
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.injected import Injected
