@@ -101,6 +101,11 @@ def test_commands_are_carried_out_as_printed(server: DevServer, model: StubModel
     (tmp_path / "claude-export.zip").write_bytes(zipped([claude("b", "2024-05-09T14:00:00", FIGS)]))
     (elsewhere,) = [one for one in snippets("sh", server, PAGES) if "backfill" in one]
     assert "claude" in run(tmp_path, "sh", "-ec", elsewhere.replace("source chatgpt", "source chatgpt --yes"), **here)
+    (line,) = [one for one in snippets("json", server, PAGES) if "conversation" in one]
+    (tmp_path / "trip.jsonl").write_text(line)
+    assert "1 message" in run(tmp_path, "palimpsest", "backfill", "trip.jsonl", "--dry-run", **here)
+    (metrics,) = snippets("sh", server, (PROJECT / "docs" / "run" / "operations.md").read_text())
+    assert "palimpsest_turns_total" in run(tmp_path, "sh", "-c", metrics)
 
 
 def test_a_provider_of_the_readme_is_one_that_settings_take() -> None:
