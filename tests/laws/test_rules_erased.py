@@ -166,3 +166,19 @@ async def test_an_erase_at_any_moment_leaves_nothing_of_what_a_tool_remembers(er
         talk = await lived(at)
         assert await talk.known() == [], at
         assert "beetles" not in talk.stored(), at
+
+
+@ERASES
+async def test_what_was_said_before_an_erase_no_tool_of_the_same_turn_remembers(erase: Erase) -> None:
+    call = {"name": "remember", "args": {"content": "Collects beetles", "category": "preference"}, "id": "1"}
+    talk = Talk(context=Context(memory_tools=("remember",)))
+
+    def answer(_: list[BaseMessage]) -> AIMessage:
+        talk.chat.respond = lambda _: "Noted."
+        erase(talk)
+        return AIMessage("", tool_calls=[call])
+
+    talk.chat.respond = answer
+    await talk.say("I collect beetles.")
+    assert await talk.known() == []
+    assert "beetles" not in talk.stored()
