@@ -157,19 +157,16 @@ class Turnstile:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._is_taken = False
-        self._holder: object = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._queue: deque[Future[None]] = deque()
 
     @contextmanager
     def held(self, seconds: float) -> Iterator[None]:
         """Have the turn; `MemoryBusy` if it does not come in so many seconds. Blocks."""
-        me = threading.get_ident()
-        with self._standing(me) as place:
+        with self._standing() as place:
             if not place.done() and self._loop and self._loop is _running_loop():
                 raise asyncio.InvalidStateError(f"{ON_LOOP}: what it waits for goes on there")
             place.result(seconds)
-        self._holder = me
         try:
             yield
         finally:
@@ -178,24 +175,21 @@ class Turnstile:
     @asynccontextmanager
     async def aheld(self, seconds: float) -> AsyncIterator[None]:
         """Do what `held` does, on an event loop."""
-        me = asyncio.current_task()
-        with self._standing(me) as place:
+        with self._standing() as place:
             if not place.done():
                 async with asyncio.timeout(seconds):
                     await asyncio.wrap_future(place)
-        self._holder, self._loop = me, asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         try:
             yield
         finally:
             self._pass_on()
 
     @contextmanager
-    def _standing(self, who: object) -> "Iterator[Future[None]]":
+    def _standing(self) -> "Iterator[Future[None]]":
         """Yield a place in the queue, to be waited for; it is given up if that fails."""
         place: Future[None] = Future()
         with self._guard:
-            if self._is_taken and self._holder == who:
-                raise RuntimeError("who writes a user's memory asked to write it once more in between")
             if self._is_taken:
                 self._queue.append(place)
             else:
@@ -212,7 +206,7 @@ class Turnstile:
 
     def _pass_on(self) -> None:
         with self._guard:
-            self._holder = self._loop = None
+            self._loop = None
             while self._queue:
                 place = self._queue.popleft()
                 if place.set_running_or_notify_cancel():

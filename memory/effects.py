@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextma
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, Final, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
@@ -63,13 +63,17 @@ def perform(effects: Generator[Any, Any, T], handlers: Handlers) -> T:
     A failure of a handler is thrown into the generator, which decides what it means.
     """
     effects = retrying_batches(effects)
-    step: Callable[[], Any] = partial(next, effects)
-    while not isinstance(effect := _taken(step), StopIteration):
-        try:
-            step = partial(effects.send, handlers[type(effect)](effect))
-        except Exception as error:  # whatever it is, the generator decides
-            step = partial(effects.throw, error)
-    return effect.value  # type: ignore[no-any-return]  # typeshed has no type for it
+    try:
+        effect = next(effects)
+        while True:
+            try:
+                result = handlers[type(effect)](effect)
+            except Exception as error:  # whatever it is, the generator decides
+                effect = effects.throw(error)
+            else:
+                effect = effects.send(result)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
 
 
 async def aperform(effects: Generator[Any, Any, T], handlers: AsyncHandlers, *, aside: bool = False) -> T:
@@ -102,11 +106,40 @@ def _taken(step: Callable[[], Any]) -> Any:
         return stop
 
 
-def run(store: BaseStore, effects: Generator[Any, Any, T], others: Handlers | None = None) -> T:
-    """Carry out what needs a store, on its synchronous interface, and perhaps other handlers; return the value."""
-    return perform(
-        effects, {list: store.batch, Write: lambda asked: write(store, asked, store.batch), **(others or {})}
-    )
+def run(
+    store: BaseStore, effects: Generator[Any, Any, T], others: Handlers | None = None, *, seconds: float | None = None
+) -> T:
+    """Carry out what needs a store, on its synchronous interface, and perhaps other handlers; return the value.
+
+    Blocks the caller, also while the store works on an event loop.
+
+    Args:
+        store: Where.
+        effects: What.
+        others: Carry out what else is yielded.
+        seconds: One batch may take this long, then it goes on by itself, and the effects are told `TimeoutError`.
+
+    Raises:
+        MemoryBusy: If others write for longer than a transaction waits.
+        asyncio.InvalidStateError: If the store works on the event loop that a transaction would block.
+    """
+
+    def batch(ops: Batch) -> list[Any]:
+        return in_daemon_thread(lambda: store.batch(ops), "palimpsest-store").result(seconds)
+
+    carry_out = store.batch if seconds is None else batch
+
+    def write(asked: Write) -> Any:
+        patience, loop = seconds or STORE_SECONDS, getattr(store, "loop", None)
+        if isinstance(loop, asyncio.AbstractEventLoop):
+            check_off_loop(loop)
+            return asyncio.run_coroutine_threadsafe(_awrite(store, asked, patience), loop).result()
+        with ExitStack() as turns:
+            for name in asked.names:
+                turns.enter_context(turn_of(name).held(patience))
+            return perform(collected(asked.effects), {list: carry_out})
+
+    return perform(effects, {list: carry_out, Write: write, **(others or {})})
 
 
 async def arun(
@@ -117,7 +150,7 @@ async def arun(
     others: AsyncHandlers | None = None,
     aside: bool = False,
 ) -> T:
-    """Carry out what needs a store, on its asynchronous interface, and perhaps other handlers; return the value.
+    """Do what `run` does, on the store's asynchronous interface.
 
     Args:
         store: Where.
@@ -127,38 +160,21 @@ async def arun(
         others: Carry out what else is yielded.
         aside: As for `aperform`.
     """
+
+    async def batch(ops: Batch) -> list[Any]:
+        async with asyncio.timeout(seconds):
+            return await store.abatch(ops)
+
     handlers: AsyncHandlers = {
-        list: awithin(seconds, store.abatch),
-        Write: lambda asked: awrite(store, asked, seconds, aside=aside),
+        list: batch,
+        Write: lambda asked: _awrite(store, asked, seconds, aside=aside),
         **(others or {}),
     }
     return await aperform(effects, handlers, aside=aside)
 
 
-def write(store: BaseStore, asked: Write, batch: Callable[[Any], list[Any]], seconds: float = STORE_SECONDS) -> Any:
-    """Carry out a transaction and return its value. Blocks the caller, also while the store works on an event loop.
-
-    Raises:
-        MemoryBusy: If others write for longer than so many seconds.
-        asyncio.InvalidStateError: If the store works on the event loop that this call would block.
-    """
-    loop = getattr(store, "loop", None)
-    if isinstance(loop, asyncio.AbstractEventLoop):
-        check_off_loop(loop)
-        return asyncio.run_coroutine_threadsafe(awrite(store, asked, seconds), loop).result()
-    with ExitStack() as turns:
-        for name in asked.names:
-            turns.enter_context(turn_of(name).held(seconds))
-        return perform(collected(asked.effects), {list: batch})
-
-
-async def awrite(store: BaseStore, asked: Write, seconds: float = STORE_SECONDS, *, aside: bool = False) -> Any:
-    """Carry out a transaction and return its value. Cancelled while it commits, it goes on by itself to its end.
-
-    Raises:
-        MemoryBusy: If others write for longer than so many seconds.
-        TimeoutError: If it takes longer.
-    """
+async def _awrite(store: BaseStore, asked: Write, seconds: float, *, aside: bool = False) -> Any:
+    """Carry out a transaction and return its value. Cancelled while it commits, it goes on by itself to its end."""
     commits = False
 
     async def work() -> Any:
@@ -191,21 +207,6 @@ async def _begun(store: BaseStore, names: Sequence[str], seconds: float) -> Asyn
                 await turns.enter_async_context(turn_of(name).aheld(seconds))
             # A cancelled batch of LangGraph's SQLite store may leave its connection in a transaction, for good.
             yield lambda ops: asyncio.shield(asyncio.ensure_future(store.abatch(ops)))
-
-
-def within(seconds: float, call: Callable[[T], U]) -> Callable[[T], U]:
-    """Return the call with a limit; `TimeoutError` past it. The call goes on by itself, on a daemon thread."""
-    return lambda given: in_daemon_thread(lambda: call(given), "palimpsest-store").result(seconds)
-
-
-def awithin(seconds: float, call: Callable[[T], Awaitable[U]]) -> Callable[[T], Awaitable[U]]:
-    """Return the call with a limit; past it, it is cancelled, and `TimeoutError` raised."""
-
-    async def limited(given: T) -> U:
-        async with asyncio.timeout(seconds):
-            return await call(given)
-
-    return limited
 
 
 async def arun_patiently(store: BaseStore, effects: Callable[[], StoreEffects[T]]) -> T:
@@ -383,35 +384,3 @@ def side_by_side(*parts: StoreEffects[Any]) -> StoreEffects[tuple[Any, ...]]:
         for at, operations in batch:
             resume(at, list(islice(results, len(operations))))
     return tuple(values)
-
-
-class Pages:
-    """Every item of exactly one namespace, a page at a time, for what may be too much for one answer.
-
-    An item that is written or deleted meanwhile moves others to another place. So all is looked at again, until there
-    is nothing new; what is remembered meanwhile is the keys.
-    """
-
-    SIZE: Final = 200
-
-    def __init__(self, namespace: Sequence[str]) -> None:
-        self._namespace = tuple(namespace)
-        self._seen: set[str] = set()
-        self._offset = self._found = 0
-
-    def next(self) -> StoreEffects[list[Item]]:
-        """Read the next page; an empty one is the last."""
-        while True:
-            operation = SearchOp(self._namespace, None, self.SIZE, self._offset, refresh_ttl=False)
-            (items,) = yield [operation]
-            self._offset += len(items)
-            fresh = [each for each in items if tuple(each.namespace) == self._namespace and each.key not in self._seen]
-            self._seen.update(each.key for each in fresh)
-            self._found += len(fresh)
-            is_through = len(items) < self.SIZE
-            if is_through and not self._found:
-                return []
-            if is_through:
-                self._offset = self._found = 0
-            if fresh:
-                return fresh

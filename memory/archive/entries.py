@@ -1,6 +1,6 @@
 """What is remembered about a user as lines of JSON: a header, then each entry under the name of its part.
 
-What may be large is read a page at a time, so that no more of it is in memory. Entries that come back are checked, each
+Entries that come back are checked, each
 for itself.
 """
 
@@ -14,7 +14,7 @@ from typing import Final
 from langgraph.store.base import BaseStore, Item
 
 from memory.control import INITIAL_EDIT, belongs, read_epoch
-from memory.effects import Pages, arun
+from memory.effects import arun, scan
 from memory.facts.changes import Reason
 from memory.facts.fact import (
     HELD,
@@ -197,11 +197,9 @@ def _told(entry: Entry) -> Json:
 
 
 async def _items(store: BaseStore, owner: Owner, kind: Kind, epoch: str) -> AsyncIterator[Item]:
-    pages = Pages(owner.namespace(kind))
-    while page := await arun(store, pages.next()):
-        for item in page:
-            if belongs(item.value, epoch):
-                yield item
+    for item in await arun(store, scan(owner.namespace(kind))):
+        if belongs(item.value, epoch):
+            yield item
 
 
 def _plain(item: Json) -> Json:

@@ -13,8 +13,7 @@ from langgraph.store.base import BaseStore
 
 from memory.budget import BudgetUsedUp
 from memory.config import MemoryConfig
-from memory.door import Write
-from memory.effects import aperform, awithin, awrite, perform, tolerated, within, write
+from memory.effects import AsyncHandlers, Handlers, arun, run, tolerated
 from memory.message import iso_time, messages_of
 from memory.namespaces import Owner
 from memory.tracing import SpanName, span
@@ -151,27 +150,12 @@ class MemoryUpdater:
             self._worker.under_way.discard(terms.token)
 
     def _perform(self, effects: WorkerEffects[T]) -> T:
-        seconds = self._config.store_timeout_seconds
-        batch = within(seconds, self._store.batch)
-        return perform(
-            effects,
-            {
-                list: batch,
-                Write: lambda asked: write(self._store, asked, batch, seconds),
-                ModelCall: lambda effect: self._calls.run(*self._call(effect)),
-            },
-        )
+        calls: Handlers = {ModelCall: lambda effect: self._calls.run(*self._call(effect))}
+        return run(self._store, effects, calls, seconds=self._config.store_timeout_seconds)
 
     async def _aperform(self, effects: WorkerEffects[T]) -> T:
-        return await aperform(
-            effects,
-            {
-                list: awithin(self._config.store_timeout_seconds, self._store.abatch),
-                Write: lambda asked: awrite(self._store, asked, self._config.store_timeout_seconds, aside=True),
-                ModelCall: lambda effect: self._calls.arun(*self._call(effect)),
-            },
-            aside=True,
-        )
+        calls: AsyncHandlers = {ModelCall: lambda effect: self._calls.arun(*self._call(effect))}
+        return await arun(self._store, effects, self._config.store_timeout_seconds, others=calls, aside=True)
 
     def _call(self, effect: ModelCall) -> tuple[Callable[[], Any], float, float]:
         def call() -> Any:
