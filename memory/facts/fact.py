@@ -221,7 +221,8 @@ def has_lapsed(fact: Fact, now: float, days: int) -> bool:
         days: How long one may wait; 0: without an end.
     """
     # Not since it was said: an import brings what was said long ago.
-    return fact.status == "waiting" and bool(days) and fact.updated_at <= timestamp(now - days * DAY_SECONDS)
+    since = moment(fact.updated_at)
+    return fact.status == "waiting" and days > 0 and since is not None and now - since.timestamp() >= days * DAY_SECONDS
 
 
 def is_over(fact: Fact, now: float) -> bool:
