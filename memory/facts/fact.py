@@ -276,7 +276,8 @@ def is_fact_id(value: object) -> bool:
 def fact_ids(salt: str, content: str) -> Iterator[str]:
     """Yield the ids that a fact of this content may get, in the order they are tried; the salt names the owner."""
     said = normalize(content)
-    return (f"fact_{uuid.uuid5(_IDS, digest(salt, said, str(n))).hex[:8]}" for n in count())
+    for n in count():
+        yield f"fact_{uuid.uuid5(_IDS, digest(salt, said, str(n))).hex[:8]}"
 
 
 SCHEMA: Final = 1

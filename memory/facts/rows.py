@@ -78,7 +78,7 @@ def _fact_set_of(owner: Owner, epoch: str, now: str, items: Sequence[Item]) -> F
         own = item.key if is_fact_id(item.key) else fact.id
         ids = chain([own] if own else [], fact_ids(owner.due_key, fact.content))
         fact_id = next(each for each in ids if each not in rows)
-        rows[fact_id] = replace(fact, id=fact_id)
+        rows[fact_id] = fact if fact.id == fact_id else replace(fact, id=fact_id)
         if fact_id != item.key:
             homes[fact_id] = item.key
     # What a hand wrote that no prompt may show as it is, is quarantined: a person sees it, and decides.

@@ -450,7 +450,7 @@ class FactSet:
             *(
                 put(facts, self.key_of(each), to_item(fact))
                 for each, fact in self.rows.items()
-                if self._before.get(each) != fact
+                if self._before.get(each) is not fact
             ),
             *(delete(facts, self.key_of(each)) for each in sorted(gone & self._before.keys())),
             *(delete(history, history_key(fact)) for fact in self._dropped),
