@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphs.cli.asking import AGENT, JSON, TOKEN, URL
-from graphs.cli.shell import Json, Refused, Shell, counted, examples, plain
+from graphs.cli.shell import Json, Refused, Shell, as_json, counted, examples, plain
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
@@ -147,7 +147,7 @@ class _Talk:
         without = ((state.get("memory") or {}).get("receipt") or {}).get("without_memory") or None
         if self.shell.as_json:
             turn = {"thread_id": self.thread_id, "said": text, "answer": answer}
-            click.echo(json.dumps({**turn, "events": events, "without_memory": without}, ensure_ascii=False))
+            click.echo(as_json({**turn, "events": events, "without_memory": without}))
             return
         click.echo()
         for line in ([f"without memory: {without}"] if without else []) + list(_reported(events)):

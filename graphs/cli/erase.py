@@ -1,73 +1,53 @@
 """`palimpsest erase`: words that go for good, after a look at what goes."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
 
 from graphs.cli.asking import YES, asks
-from graphs.cli.shell import Json, Refused, Shell, confirm_first, counted, examples
+from graphs.cli.shell import Refused, Shell, confirm_first, counted, examples
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
 
 
-@asks("fact", click.Argument(["fact_id"], metavar="FACT"), YES, shown=("erase fact fact_1a2b3c4d",))
-def fact(memory: "MemoryClient", shell: Shell, fact_id: str, yes: bool) -> None:
-    """Erase one fact wherever memory holds it. Conversations keep their words; those that do are named."""
-    # Read first: who is asked should see the words, not an id.
-    found = memory.get(f"/facts/{fact_id}")
-    confirm_first(
-        f"“{found['content']}” goes for good, with what it corrected and what corrected it, its history, and the "
-        "messages of journal and pending updates that tell of it. Conversations keep their words.",
-        yes,
+def _fact_goes(memory: "MemoryClient", fact_id: str) -> str:
+    # Who is asked should see the words, not an id.
+    return (
+        f"“{memory.get(f'/facts/{fact_id}')['content']}” goes for good, with what it corrected and what corrected it, "
+        "its history, and the messages of journal and pending updates that tell of it. Conversations keep their words."
     )
-    _erase(memory, shell, "fact", fact_id=fact_id)
 
 
-@asks("source", click.Argument(["source"], metavar="ID"), YES, shown=("sources", "erase source chatgpt"))
-def source(memory: "MemoryClient", shell: Shell, source: str, yes: bool) -> None:
-    """Take back what was imported as a whole: journal, pending updates, and the facts that nothing else supports."""
+def _source_goes(memory: "MemoryClient", source: str) -> str:
     found = {each["name"]: each for each in memory.get("/sources")["sources"]}.get(source)
     if found is None:
         raise Refused(f"nothing was imported as {source}: `palimpsest sources` lists what was")
     talks, messages = counted(found["conversations"], "conversation"), counted(found["messages"], "message")
-    confirm_first(
+    return (
         f"{talks} with {messages} of {source} go for good, with what was learned of them. Facts that you changed or "
-        "pinned stay, and those that other conversations said too.",
-        yes,
+        "pinned stay, and those that other conversations said too."
     )
-    _erase(memory, shell, "source", source=source)
 
 
-@asks("thread", click.Argument(["thread_id"], metavar="THREAD"), YES)
-def thread(memory: "MemoryClient", shell: Shell, thread_id: str, yes: bool) -> None:
-    """Erase a thread and all that came from it: messages, summaries, facts, journal, pending updates, its crons."""
+def _thread_goes(memory: "MemoryClient", thread_id: str) -> str:
     _check_asks_a_server(memory)
     known = memory.get("/facts", thread=thread_id, limit=1)["total"]
-    confirm_first(
+    return (
         f"The conversation {thread_id} goes for good, with its summaries, its journal, {counted(known, 'fact')} said "
-        "in it, what of it waits to be learned, and its crons.",
-        yes,
+        "in it, what of it waits to be learned, and its crons."
     )
-    _erase(memory, shell, "thread", thread_id=thread_id)
 
 
-@asks("everything", YES, shown=("export backup.jsonl", "erase everything"))
-def everything(memory: "MemoryClient", shell: Shell, yes: bool) -> None:
-    """Erase all that is remembered about you, of every agent; all your threads; all your crons."""
+def _everything_goes(memory: "MemoryClient", _: str) -> str:
     _check_asks_a_server(memory)
     there = memory.get("/overview")
     known, waiting = counted(there["facts"], "fact"), counted(there["pending"] + there["dead"], "pending update")
-    confirm_first(
-        f"Everything goes for good: {known} and {waiting} of the agent {there['agent_name']}, those of every "
-        "other agent, the profile, the journal, all your threads and all your crons. "
-        "`palimpsest export FILE` keeps a copy.",
-        yes,
+    return (
+        f"Everything goes for good: {known} and {waiting} of the agent {there['agent_name']}, those of every other "
+        "agent, the profile, the journal, all your threads and all your crons. `palimpsest export FILE` keeps a copy."
     )
-    done = _erase(memory, shell, "everything", erase="everything")
-    # Of one fact, threads that keep the words are as promised; here each is one that should be gone.
-    if done["still_in_threads"]:
-        raise Refused(done["note"])
 
 
 def _check_asks_a_server(memory: "MemoryClient") -> None:
@@ -78,27 +58,53 @@ def _check_asks_a_server(memory: "MemoryClient") -> None:
         )
 
 
-def _erase(memory: "MemoryClient", shell: Shell, what: str, **named: str) -> Json:
-    """Erase, and say what went and what still holds the words."""
-    done = memory.post(f"/erase/{what}", **named)
-    shell.answer(done)
-    gone = [counted(done["threads"], "thread"), counted(done["crons"], "cron"), counted(done["items"], "item")]
-    shell.say(f"erased {', '.join(gone)} of memory")
-    for holder in ("thread", "cron"):
-        for each in done[f"still_in_{holder}s"]:
-            shell.say(f"still in {holder} {each}")
-    if done["facts_kept"] or done["facts_restored"]:
-        shell.say(
-            f"{counted(done['facts_kept'], 'fact')} of other origin stay, {done['facts_restored']} are there again"
-        )
-    if done["note"]:
-        shell.note(done["note"])
-    return done
+def _erasing(
+    what: str, named: click.Argument | None, goes: Callable[["MemoryClient", str], str], does: str
+) -> click.Command:
+    """Return the command that erases one sort of thing, once a person has seen what goes and said yes."""
+
+    @asks(what, *([named] if named else []), YES, does=does)
+    def command(memory: "MemoryClient", shell: Shell, yes: bool, **given: str) -> None:
+        given = given or {"erase": what}
+        confirm_first(goes(memory, *given.values()), yes)
+        done = memory.post(f"/erase/{what}", **given)
+        shell.answer(done)
+        gone = (counted(done[f"{each}s"], each) for each in ("thread", "cron", "item"))
+        shell.say(f"erased {', '.join(gone)} of memory")
+        for holder in ("thread", "cron"):
+            for each in done[f"still_in_{holder}s"]:
+                shell.say(f"still in {holder} {each}")
+        if done["facts_kept"]:
+            shell.say(f"{counted(done['facts_kept'], 'fact')} stay: said elsewhere too, or changed or pinned by you")
+        # Of one fact, threads that keep the words are as promised; of everything, each is one that should be gone.
+        if done["still_in_threads"] and not named:
+            raise Refused(done["note"])
+        if done["note"]:
+            shell.note(done["note"])
+
+    return command
 
 
 erase = click.Group(
     "erase",
     help="Erase a fact, a thread, an import or everything, for good: no undo. (`facts delete` can be undone.)",
-    epilog=examples("erase fact fact_1a2b3c4d", "erase source chatgpt"),
-    commands=[fact, source, thread, everything],
-)
+    epilog=examples("erase fact fact_1a2b3c4d", "erase source chatgpt", "erase everything"),
+    commands=[
+        _erasing(
+            "fact", click.Argument(["fact_id"], metavar="FACT"), _fact_goes,
+            "Erase one fact wherever memory holds it. Conversations keep their words; those that do are named.",
+        ),
+        _erasing(
+            "source", click.Argument(["source"], metavar="ID"), _source_goes,
+            "Take an import back: journal, pending updates, and the facts that nothing else supports.",
+        ),
+        _erasing(
+            "thread", click.Argument(["thread_id"], metavar="THREAD"), _thread_goes,
+            "Erase a thread and what came from it: messages, summaries, facts, journal, pending updates, its crons.",
+        ),
+        _erasing(
+            "everything", None, _everything_goes,
+            "Erase all that is remembered about you, of every agent; all your threads; all your crons.",
+        ),
+    ],
+)  # fmt: skip

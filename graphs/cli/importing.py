@@ -19,7 +19,7 @@ from memory.updates.transcript import exchanges, strip_scheduled
 
 _PIECE_MESSAGES = 200
 _PIECE_CHARS = 1_000_000
-_LARGEST_CONVERSATIONS = 50
+_MOST_CONVERSATIONS = 50
 # So few messages are on their way at a time: an update of a turn that is taken meanwhile waits for no more than these,
 # and what each turn reads of pending updates stays small.
 _ON_THE_WAY = 60
@@ -158,31 +158,24 @@ def _pieces(
 ) -> Iterator[tuple[str, list[Conversation]]]:
     """Yield conversations in pieces of so many messages, each after its source; a long one is cut between exchanges."""
     piece: list[Conversation] = []
-    source, messages, chars = "", 0, 0
+    messages = chars = 0
     for conversation in conversations:
-        for part in _cut_up(conversation, most):
-            more = sum(len(one.text) for one in part.messages)
-            is_full = messages + len(part.messages) > most or chars + more > _PIECE_CHARS
-            if piece and (is_full or len(piece) >= _LARGEST_CONVERSATIONS or source != (name or part.origin)):
-                yield source, piece
+        part = replace(conversation, messages=())
+        for exchange in exchanges(conversation.messages):
+            more = sum(len(one.text) for one in exchange)
+            is_full = (
+                messages + len(exchange) > most or chars + more > _PIECE_CHARS or len(piece) == _MOST_CONVERSATIONS
+            )
+            if piece and (is_full or (not name and piece[0].origin != part.origin)):
+                yield name or piece[0].origin, piece
+                # The reply before goes along: what comes may answer it. It is known by then, and learned once.
+                before = tuple(one for one in part.messages[-1:] if one.role == "assistant")
+                part = replace(part, messages=before, goes_on=bool(before))
                 piece, messages, chars = [], 0, 0
-            source = name or part.origin
+            if piece and piece[-1] is part:
+                piece.pop()  # it goes on
+            part = replace(part, messages=(*part.messages, *exchange))
             piece.append(part)
-            messages, chars = messages + len(part.messages), chars + more
+            messages, chars = messages + len(exchange), chars + more
     if piece:
-        yield source, piece
-
-
-def _cut_up(conversation: Conversation, most: int) -> Iterator[Conversation]:
-    said: list[StoredMessage] = []
-    goes_on = False
-    for exchange in exchanges(conversation.messages):
-        chars = sum(len(one.text) for one in (*said, *exchange))
-        if said and (len(said) + len(exchange) > most or chars > _PIECE_CHARS // 4):
-            # The reply before goes along: what comes may answer it. It is known by then, and learned once.
-            yield replace(conversation, messages=tuple(said), goes_on=goes_on)
-            goes_on = said[-1].role == "assistant"
-            said = said[-1:] if goes_on else []
-        said.extend(exchange)
-    if said:
-        yield replace(conversation, messages=tuple(said), goes_on=goes_on)
+        yield name or piece[0].origin, piece

@@ -3,7 +3,6 @@
 What prints an answer is here too: tables for a person, lines with tabs for a pipe, the API's own JSON for a program.
 """
 
-import codecs
 import io
 import json
 import sys
@@ -34,16 +33,6 @@ class Refused(Exception):
         self.problem = problem or {"detail": message, "errors": []}
 
 
-def _escaped(error: UnicodeError) -> tuple[str, int]:
-    """Return what stands for characters that a terminal or a pipe cannot show; within JSON it means the same."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
-
-
-codecs.register_error(_escaped.__name__, _escaped)
-
-
 @dataclass(slots=True)
 class Shell:
     """What the command line as a whole says, and what commands work with.
@@ -63,7 +52,7 @@ class Shell:
     def answer(self, body: Json) -> None:
         """Print an answer to who asked for JSON."""
         if self.as_json:
-            click.echo(json.dumps(body, ensure_ascii=False, indent=2))
+            click.echo(as_json(body, indent=2))
 
     def say(self, text: str, **style: Any) -> None:
         """Print a line of the answer."""
@@ -85,6 +74,12 @@ class Shell:
         for number, line in enumerate([list(columns), *cells]):
             padded = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
             self.say(padded.rstrip(), bold=number == 0)
+
+
+def as_json(body: Json, indent: int | None = None) -> str:
+    """Return JSON in the characters that standard output can show."""
+    is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    return json.dumps(body, ensure_ascii=not is_unicode, indent=indent)
 
 
 def plain(text: str) -> str:
@@ -128,7 +123,7 @@ class CommandLine(click.Group):
         """Carry out the command line as a process; what it prints of itself, as its version, may fail to be written."""
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors=_escaped.__name__)
+                stream.reconfigure(errors="backslashreplace")
         try:
             return super().main(*args, **options)
         except OSError as error:
@@ -148,7 +143,7 @@ class CommandLine(click.Group):
             if shell.debug and not isinstance(error, Refused):
                 raise
             refused = error if isinstance(error, Refused) else Refused(_unforeseen(error))
-            said = json.dumps(refused.problem, ensure_ascii=False) if shell.as_json else f"Error: {refused}"
+            said = as_json(refused.problem) if shell.as_json else f"Error: {refused}"
             click.echo(said, err=True)
             ctx.exit(1)
 

@@ -32,9 +32,15 @@ _APART = 1e-4
 class SourceGone(Exception):
     """The source is not there any more, or is another one of the same name: nothing of it may be taken in."""
 
+    def __str__(self) -> str:
+        return "this import is not under way, or was erased meanwhile: begin it anew"
+
 
 class LearningPaused(Exception):
     """The user has learning paused: nothing new is written down."""
+
+    def __str__(self) -> str:
+        return "learning is paused: go on with it before you import"
 
 
 @dataclass(frozen=True, slots=True)

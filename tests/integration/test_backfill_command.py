@@ -163,7 +163,7 @@ def test_no_more_is_on_its_way_than_is_read(
     monkeypatch.setattr("graphs.cli.importing.time.sleep", learn_one)
     talks = [chatgpt(f"c{n}", f"2023-01-{n:02}T10:00", PLUMS) for n in range(1, 13)]
     (folder / "many.zip").write_bytes(zipped(talks))
-    monkeypatch.setattr(importing, "_LARGEST_CONVERSATIONS", 1)
+    monkeypatch.setattr(importing, "_MOST_CONVERSATIONS", 1)
     assert ada.json("backfill", "many.zip")["waiting"] == 0
     assert max(waits) <= 3
 
@@ -176,7 +176,7 @@ def test_too_many_requests_are_waited_for(folder: Path, monkeypatch: pytest.Monk
         app.clock.advance(seconds)
 
     monkeypatch.setattr("graphs.cli.client.time.sleep", pass_time)
-    monkeypatch.setattr(importing, "_LARGEST_CONVERSATIONS", 1)
+    monkeypatch.setattr(importing, "_MOST_CONVERSATIONS", 1)
     talks = [chatgpt(f"c{n}", f"2023-01-{n:02}T10:00", PLUMS) for n in range(1, 10)]
     (folder / "many.zip").write_bytes(zipped(talks))
     assert ada.json("backfill", "many.zip")["queued"] == 18
@@ -193,7 +193,7 @@ def test_the_api_refuses_what_is_no_piece(app: Learning) -> None:
                 (
                     {"token": opened["token"], "conversations": [{**talk, "messages": [{**good, "time": "soon"}]}]},
                     422,
-                    "conversations.0: time must be",
+                    "time must be",
                 ),
                 (
                     {"token": opened["token"], "conversations": [{**talk, "messages": [{**good, "role": "tool"}]}]},

@@ -249,7 +249,7 @@ def test_every_command_teaches_by_examples() -> None:
     for group in groups:
         listed = CliRunner().invoke(main, [group, "--help"])
         assert "Examples:" in listed.output
-    for line in (["facts", "list"], ["pending", "retry"], ["erase", "everything"], ["export"], ["import"]):
+    for line in (["facts", "list"], ["pending", "retry"], ["export"], ["import"]):
         assert "Examples:" in CliRunner().invoke(main, [*line, "--help"]).output
 
 

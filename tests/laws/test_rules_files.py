@@ -166,8 +166,6 @@ async def test_what_a_terminal_cannot_show_is_escaped_and_fails_nothing(tmp_path
     async with open_store(tmp_path / "store.sqlite"):
         pass
     alone = Typed(Failing(httpx.ConnectError("no server")), {"PALIMPSEST_DATA_DIR": str(tmp_path)}, charset="latin-1")
-    assert r"\u5bff\u53f8 \ud83d\ude00 é" in await asyncio.to_thread(
-        alone, "facts", "add", "Likes 寿司 😀 é", "--local"
-    )
+    assert r"\u5bff\u53f8 \U0001f600 é" in await asyncio.to_thread(alone, "facts", "add", "Likes 寿司 😀 é", "--local")
     listed = await asyncio.to_thread(alone.json, "facts", "list", "--local")
     assert [fact["content"] for fact in listed["facts"]] == ["Likes 寿司 😀 é"]

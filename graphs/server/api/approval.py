@@ -1,6 +1,5 @@
 """About what a person wants to be asked before anything that is learned of it is used."""
 
-import logging
 from typing import Annotated
 
 from pydantic import Field
@@ -10,8 +9,6 @@ from graphs.server.api.journal import asked_about
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from memory.config import Approval as Choice
 from memory.control import change_control, read_control
-
-logger = logging.getLogger(__name__)
 
 router = MemoryRouter()
 
@@ -53,7 +50,6 @@ async def get_approval(call: AgentCall) -> Approval:
 async def put_approval(call: AgentCall, choice: ApprovalChoice) -> Approval:
     """Choose, for all agents. What is in use stays so, and what waits goes on waiting."""
     await call.run(change_control(call.owner, approval=choice.approval))
-    logger.info("approval is %s", choice.approval)
     return await approval_of(call)
 
 

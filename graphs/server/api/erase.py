@@ -74,22 +74,19 @@ class Erased(ApiModel):
 @router.answers("POST /erase/fact", 404)
 async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
     """Erase one fact, what it corrected and what corrected it; conversations and crons keep their words."""
-    history = await call.run(read_fact_history(call.owner))
-    # While the journal has the words.
-    telling = await call.run(threads_telling(call.owner, history.chain_with(wanted.fact_id)))
+    there = (await call.run(read_fact_history(call.owner))).chain_with(wanted.fact_id)
+    telling = await call.run(threads_telling(call.owner, there))  # while the journal has the words
     chain = await call.run(erase.erase_fact(call.owner, wanted.fact_id, call.now))
     call.service.forget(call.owner.segment)
-    return await _ended(call, telling, chain.wording, items=len(chain.ids))
+    return await _ended(call, telling, chain.wording, Erased(items=len(chain.ids)))
 
 
 @router.answers("POST /erase/source", 404)
 async def erase_source(call: AgentCall, wanted: SourceErasure) -> Erased:
     """Take back what was imported under a name: journal, pending updates, and the facts that nothing else supports."""
-    config = call.config
-    done = await call.run(taking_back.erase_source(call.owner, wanted.source, call.now, config))
+    done = await call.run(taking_back.erase_source(call.owner, wanted.source, call.now, call.config))
     call.service.forget(call.owner.segment)
     await call.service.empty_logs()
-    logger.info("took back an import: items %d, facts kept %d, put back %d", done.items, done.kept, done.restored)
     return Erased(items=done.items, facts_kept=done.kept, facts_restored=done.restored)
 
 
@@ -103,8 +100,7 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     there = await call.service.threads.metadata(call.user_id, thread_id) is not None
     if not there and not await _is_orphan(call, thread_id):
         raise RefusedRequest(404, "you have no thread with this id")
-    history = await call.run(read_fact_history(call.owner))
-    said = history.first_said_in(thread_id)
+    said = (await call.run(read_fact_history(call.owner))).first_said_in(thread_id)
     telling = await call.run(threads_telling(call.owner, said)) - {thread_id}  # while the journal has the words
     # Memory first: after a crash in between, whoever asks again still finds the thread.
     items = await aerase_thread(call.store, thread_id, clock=call.service.clock)
@@ -116,26 +112,26 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     items += await aerase_thread(call.store, thread_id, clock=call.service.clock)
     if telling:  # a summary that was prepared of one holds the words, too
         call.service.forget(call.owner.segment)
-    return await _ended(call, telling, said.wording, items=items, threads=1)
+    return await _ended(call, telling, said.wording, Erased(items=items, threads=1))
 
 
-async def _ended(call: Call, telling: Collection[str], wording: Wording, *, items: int, threads: int = 0) -> Erased:
-    """Return what was erased, and who still holds the words: threads that the user still has, and crons."""
+async def _ended(call: Call, telling: Collection[str], wording: Wording, erased: Erased) -> Erased:
+    """Add who still holds the words to what was erased: threads that the user still has, and crons."""
     # What is imported has no thread, and others were deleted.
-    there = {*await orphans_of(call), *[each async for each in call.service.threads.all_of(call.user_id)]}
-    still = sorted(there.intersection(telling))
+    still = sorted({*await orphans_of(call), *await _threads(call)}.intersection(telling))
     crons = [
         cron_id
         async for cron_id, given in call.service.crons.all_of(call.user_id)
         if any(map(wording.is_told_in, _texts_in(given)))
     ]
     await call.service.empty_logs()
-    logger.info(
-        "erased: threads %d, items %d, still in threads %d, in crons %d", threads, items, len(still), len(crons)
-    )
-    holders = " and ".join(name for name, ids in (("conversations", still), ("crons", crons)) if ids)
-    note = f"These {holders} still hold the words: erase or delete them to be rid of them." if holders else ""
-    return Erased(threads=threads, items=items, still_in_threads=still, still_in_crons=crons, note=note)
+    note = "These conversations and crons still hold the words: erase or delete them to be rid of them."
+    found = {"still_in_threads": still, "still_in_crons": crons, "note": note if still or crons else ""}
+    return erased.model_copy(update=found)
+
+
+async def _threads(call: Call) -> list[str]:
+    return [thread_id async for thread_id in call.service.threads.all_of(call.user_id)]
 
 
 def _texts_in(value: object) -> Iterator[str]:
@@ -163,38 +159,29 @@ async def _is_orphan(call: Call, thread_id: str) -> bool:
 @router.answers("POST /erase/everything")
 async def erase_everything(call: AgentCall, _: Erasure) -> Erased:
     """Erase everything that is remembered about you, for every agent, all your threads, and your crons."""
-    crons = [cron_id async for cron_id, _ in call.service.crons.all_of(call.user_id)]
+    service, deleted = call.service, set[str]()
+    crons = [cron_id async for cron_id, _ in service.crons.all_of(call.user_id)]
     for cron_id in crons:  # before the threads, so that none starts a run meanwhile
-        await call.service.crons.delete(cron_id)
+        await service.crons.delete(cron_id)
     fed = await call.run(threads_feeding(call.user_id))
     items = await call.run(erase.erase_user(call.user_id, call.now))
     # After a crash a thread may have checkpoints and no row, and the server deletes only what has one.
-    await call.service.threads.revive(call.user_id, {*fed, *await orphans_of(call)})
-    threads = await _delete_threads(call)
+    await service.threads.revive(call.user_id, {*fed, *await orphans_of(call)})
+    for _try in range(_TRIES):
+        for thread_id in await _threads(call):
+            with tolerated(logger, "thread %s is not deleted", thread_id):
+                await service.threads.delete(thread_id)
+                deleted.add(thread_id)
     # Once more: a turn that was under way when its thread went may have written its update down in between.
     items += await call.run(erase.erase_user(call.user_id, call.now))
-    call.service.forget(call.owner.segment)
+    service.forget(call.owner.segment)
     on_disk = await orphans_of(call)
     for pause in _PAUSES:  # a deletion is answered before it is on disk
         if on_disk:
             await asyncio.sleep(pause)
             on_disk = await orphans_of(call)
-    await call.service.empty_logs()
-    left = {thread_id async for thread_id in call.service.threads.all_of(call.user_id)}.union(on_disk)
-    logger.info(
-        "erased everything of a user: threads %d, crons %d, items %d, threads left %d",
-        *(threads, len(crons), items, len(left)),
-    )
+    await service.empty_logs()
+    left = sorted({*await _threads(call), *on_disk})
+    logger.info("erased everything of a user: threads %d, items %d, threads left %d", len(deleted), items, len(left))
     note = "Some threads could not be deleted: ask once more." if left else ""
-    return Erased(threads=threads, crons=len(crons), items=items, still_in_threads=sorted(left), note=note)
-
-
-async def _delete_threads(call: Call) -> int:
-    """Delete the user's threads and return how many went; one that a server fails to delete is tried again."""
-    deleted: set[str] = set()
-    for _ in range(_TRIES):
-        for thread_id in [thread_id async for thread_id in call.service.threads.all_of(call.user_id)]:
-            with tolerated(logger, "thread %s is not deleted", thread_id):
-                await call.service.threads.delete(thread_id)
-                deleted.add(thread_id)
-    return len(deleted)
+    return Erased(threads=len(deleted), crons=len(crons), items=items, still_in_threads=left, note=note)

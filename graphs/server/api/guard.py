@@ -1,7 +1,6 @@
 """Before a request is looked at: whose it is, from where, how big; and what a refused one is answered with."""
 
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +13,7 @@ from starlette.responses import JSONResponse
 from graphs.causes import FileUnusable
 from graphs.identity import LOCAL_USER, vouched
 from memory.backfill.taking_back import SourceNotFound
+from memory.backfill.taking_in import LearningPaused, SourceGone
 from memory.facts.fact import DuplicateFact, FactNotFound, MemoryFull
 
 
@@ -76,6 +76,7 @@ def from_value_error(error: ValueError, fields: Sequence[str]) -> RefusedRequest
 FACT_FIELDS = ("content", "category", "confidence", "pinned", "expires_at")
 _AWAY = "the store of memory did not answer in time: try again soon"
 _AWAY_SECONDS = 5
+_ROUNDING = 1e-6
 
 
 @contextmanager
@@ -83,7 +84,8 @@ def refusing() -> Iterator[None]:
     """Raise, for what ends a request, the refusal that it is answered with.
 
     Raises:
-        RefusedRequest: 404 for what is not there; 409 for a fact that is there, or has no room; 422 for a rule of facts
+        RefusedRequest: 404 for what is not there; 409 for a fact that is there, or has no room, and for an import
+            that nothing more comes into; 422 for a rule of facts
             that names the field; 503 where the store did not answer, or not in time, or its file
             cannot be used (most requests can be sent again); 400 where the sender went away, whom no answer reaches: it
             is for the log.
@@ -92,8 +94,8 @@ def refusing() -> Iterator[None]:
         yield
     except (FactNotFound, SourceNotFound) as unknown:
         raise RefusedRequest(404, str(unknown)) from None
-    except (DuplicateFact, MemoryFull) as full:
-        raise RefusedRequest(409, str(full)) from None
+    except (DuplicateFact, MemoryFull, SourceGone, LearningPaused) as conflict:
+        raise RefusedRequest(409, str(conflict)) from None
     except ValueError as error:
         if not str(error).startswith(FACT_FIELDS):
             raise
@@ -156,36 +158,39 @@ async def body_of(request: Request, limit: int) -> AsyncIterator[bytes]:
 
 
 class JsonRequest(Request):
-    """A request whose JSON is read: FastAPI itself reads any length, and answers 400 to some of what is no JSON."""
+    """A request whose JSON is read: FastAPI itself reads any length, and answers 400 to some of what is no JSON.
 
-    def __init__(self, request: Request, raw: bytes, content: dict[str, object]) -> None:
+    Args:
+        request: The request.
+        raw: Its body.
+
+    Raises:
+        RefusedRequest: 422 for what is no JSON object.
+    """
+
+    def __init__(self, request: Request, raw: bytes) -> None:
         super().__init__(request.scope, request.receive)
-        self._raw, self._content = raw, content
-
-    @classmethod
-    async def read(cls, request: Request, limit: int) -> "JsonRequest":
-        """Read the JSON object in the body of a request.
-
-        Raises:
-            RefusedRequest: 415 for another content type, 413 above so many bytes, 422 for what is no JSON object.
-        """
-        check_json(request)
-        raw = b"".join([piece async for piece in body_of(request, limit)])
+        self._raw = raw
         try:
-            content = from_json(raw)
+            self._content = from_json(raw)
         except ValueError as error:
             raise invalid("body", f"Invalid JSON: {error}") from None
-        if not isinstance(content, dict):
+        if not isinstance(self._content, dict):
             raise invalid("body", "Input should be an object")
-        return cls(request, raw, content)
 
     async def body(self) -> bytes:
         """Return the body as it came."""
         return self._raw
 
-    async def json(self) -> dict[str, object]:
+    async def json(self) -> Any:
         """Return what is in the body."""
         return self._content
+
+    @classmethod
+    async def read(cls, request: Request, limit: int) -> "JsonRequest":
+        """Read the body of a request; `RefusedRequest`: 415 for another content type, 413 above so many bytes."""
+        check_json(request)
+        return cls(request, b"".join([piece async for piece in body_of(request, limit)]))
 
 
 class RateLimit:
@@ -195,18 +200,18 @@ class RateLimit:
     """
 
     def __init__(self, per_minute: int, *, users: int = 10_000, clock: Callable[[], float] = time.monotonic) -> None:
-        self._per_minute, self._users, self._clock = per_minute, users, clock
-        self._allowance: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._apart, self._users, self._clock = 60 / per_minute, users, clock
+        # When each user would have had all their requests at even distances: no more than a minute ahead.
+        self._even: dict[str, float] = {}
 
     def take(self, user_id: str) -> None:
         """Count one request; `RefusedRequest` (429) above the limit, with the seconds to wait."""
         now = self._clock()
-        left, since = self._allowance.pop(user_id, (float(self._per_minute), now))
-        left = min(self._per_minute, left + (now - since) * self._per_minute / 60)
-        # A refused request costs nothing: whoever keeps asking is let in when the minute is over.
-        self._allowance[user_id] = (max(left - 1, 0.0) if left >= 1 else left, now)
-        if len(self._allowance) > self._users:
-            self._allowance.popitem(last=False)
-        if left < 1:
-            wait = int((1 - left) * 60 / self._per_minute) + 1
-            raise RefusedRequest(429, f"too many requests; try again in {wait} s", retry_after=wait)
+        even = max(self._even.get(user_id, now), now) + self._apart
+        if (wait := even - now - 60) > _ROUNDING:  # which costs nothing: who keeps asking is let in when it is over
+            seconds = int(wait) + 1
+            raise RefusedRequest(429, f"too many requests; try again in {seconds} s", retry_after=seconds)
+        self._even.pop(user_id, None)  # so that the least recent user is the first
+        self._even[user_id] = even
+        if len(self._even) > self._users:
+            del self._even[next(iter(self._even))]

@@ -1,6 +1,5 @@
 """The whole at a glance, and the switch that pauses learning."""
 
-import logging
 from collections import Counter
 from typing import Annotated
 
@@ -15,8 +14,6 @@ from memory.control import change_control, read_control
 from memory.effects import side_by_side
 from memory.facts.fact import timestamp
 from memory.updates.outbox import read_entries
-
-logger = logging.getLogger(__name__)
 
 router = MemoryRouter()
 
@@ -106,7 +103,6 @@ async def overview(call: AgentCall) -> Overview:
 async def put_learning(call: AgentCall, choice: LearningChoice) -> LearningChoice:
     """Pause learning or go on, for all agents; what is pending already is still learned."""
     await call.run(change_control(call.owner, learning=choice.learning, learning_at=call.now))
-    logger.info("learning %s", "resumed" if choice.learning else "paused")
     return choice
 
 
@@ -114,7 +110,6 @@ async def put_learning(call: AgentCall, choice: LearningChoice) -> LearningChoic
 async def put_use(call: AgentCall, choice: UseChoice) -> UseChoice:
     """Show memory to models or show it to none, for all agents, from the next turn on; learning has its own switch."""
     await call.run(change_control(call.owner, use=choice.use))
-    logger.info("memory is %s", "used" if choice.use else "not used")
     return choice
 
 

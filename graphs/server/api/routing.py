@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Query
@@ -54,17 +55,6 @@ LARGEST_BODY = "x-largest-body"
 
 T = TypeVar("T")
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
-
-_REFUSALS = {
-    401: "No identity.",
-    403: "Another web site sent it.",
-    404: "It is not there, or not yours.",
-    409: "It conflicts with what is there.",
-    413: "The body is too long.",
-    415: "The body is no JSON.",
-    422: "A field is wrong.",
-    429: "Too many requests.",
-}
 
 
 class ApiModel(BaseModel):
@@ -252,7 +242,7 @@ class MemoryRouter(APIRouter):
         method, _, path = asked.partition(" ")
         with_body = () if method in ("GET", "DELETE") else (413, 415)
         statuses = sorted({401, 403, 422, 429, *with_body, *refusals})
-        responses = {each: {"model": Problem, "description": _REFUSALS[each]} for each in statuses}
+        responses = {each: {"model": Problem, "description": HTTPStatus(each).phrase} for each in statuses}
         options["responses"] = {**responses, **options.get("responses", {})}
         if shown:
             options["response_model"] = shown

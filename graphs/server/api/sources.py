@@ -13,7 +13,7 @@ from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.routing import LARGEST_BODY, AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from memory.backfill.conversation import Conversation, Origin
 from memory.backfill.sources import ImportSource, open_source, read_source, read_sources
-from memory.backfill.taking_in import LearningPaused, SourceGone, take_talk_in
+from memory.backfill.taking_in import SourceGone, take_talk_in
 from memory.message import Role
 from memory.namespaces import unit_of
 from memory.updates.outbox import read_entries
@@ -157,10 +157,9 @@ async def add_conversations(request: Request, call: AgentCall, name: Name, piece
     """Take conversations in: first into the journal, then to be learned. Twice is the same as once."""
     if sum(len(each.messages) for each in piece.conversations) > MOST_MESSAGES:
         raise invalid("conversations", f"must have at most {MOST_MESSAGES} messages together: send them in pieces")
-    config, erased = call.config, f"{name} is no import that is under way, or was erased meanwhile"
-    source = await call.run(read_source(call.owner, name))
+    config, source = call.config, await call.run(read_source(call.owner, name))
     if source is None or source.token != piece.token:
-        raise RefusedRequest(409, f"{erased}: begin it anew")
+        raise SourceGone
     if not config.enabled:
         raise RefusedRequest(409, "memory is switched off on this server")
     name_of_user = known_as({"langgraph_auth_user": request.scope.get("user")}) or call.user_id
@@ -170,24 +169,18 @@ async def add_conversations(request: Request, call: AgentCall, name: Name, piece
             conversation = Conversation.from_json(talk.model_dump(), name_of_user)
         except ValueError as error:
             raise invalid(f"conversations.{place}", str(error)) from None
-        effects = take_talk_in(
+        taking = take_talk_in(
             call.owner, source, conversation, now=call.now, learn=piece.learn,
             portion_messages=config.portion_messages, approval=config.approval,
         )  # fmt: skip
-        try:
-            done.append(await call.run(effects))
-        except SourceGone:
-            raise RefusedRequest(409, f"{erased}: begin it anew") from None
-        except LearningPaused:
-            raise RefusedRequest(409, "learning is paused: go on with it before you import") from None
+        done.append(await call.run(taking))
     for thread_id in dict.fromkeys(each.thread_id for each in done if each.updates):
         call.service.wake(call.owner, thread_id)
-    queued, updates = sum(each.queued for each in done), sum(each.updates for each in done)
-    logger.info("took in %d imported conversations: messages %d, updates %d", len(done), queued, updates)
+    logger.info("took in %d imported conversations", len(done))
     return {
         "journal": sum(each.told for each in done),
-        "queued": queued,
-        "updates": updates,
+        "queued": sum(each.queued for each in done),
+        "updates": sum(each.updates for each in done),
         "known": sum(each.known for each in done if not each.elsewhere),
         "elsewhere": sum(bool(each.elsewhere) for each in done),
         **(await _left(call, [source]))[name],
