@@ -25,7 +25,7 @@ from langgraph.runtime import Runtime
 from langgraph.store.memory import InMemoryStore
 
 from graphs.middleware import PalimpsestMemory, PalimpsestState, PalimpsestSummary
-from graphs.service import MemoryService
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory import FactStore, RunningSummary
 from memory.config import MemoryConfig

@@ -21,8 +21,8 @@ from langmem.short_term import SummarizationNode as LangmemNode
 from benchmarks.conversations import question, speaker, summarizer
 from benchmarks.measuring import Row, megabytes, progress
 from graphs.chat import build_graph
-from graphs.models import Purpose
-from graphs.service import MemoryService
+from graphs.process.models import Purpose
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.context.running_summary import RunningSummary

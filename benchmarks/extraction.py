@@ -34,7 +34,7 @@ from benchmarks.answered import AnsweredModel
 from graphs.cli.dev import server_environment, wants_local
 from graphs.cli.local import start_local_model
 from graphs.cli.processes import stop
-from graphs.models import load_chat_model
+from graphs.process.models import load_chat_model
 from graphs.settings import Settings, environment
 from memory.config import Category
 from memory.extraction.answer import ExtractionError

@@ -35,7 +35,7 @@ from benchmarks.quality_measures import (
 )
 from benchmarks.quality_plot import plot
 from benchmarks.quality_report import OURS, SEED, WITH, Rows, report
-from graphs.embedders import embedder_of
+from graphs.process.embedders import embedder_of
 from graphs.settings import Settings
 from memory.context.tokenizer import Tokenizer
 from memory.context.tokens import shared_counter
@@ -44,7 +44,13 @@ from memory.context.tokens import shared_counter
 SLOW = {"mem0, infer=False"}
 SLOW_TALKS = 2
 _HOUSE = Path(__file__).parents[1]
-_OURS = ("memory/recall", "memory/injection", "memory/screening", "graphs/recalling.py", "graphs/turn/prompt.py")
+_OURS = (
+    "memory/recall",
+    "memory/injection",
+    "memory/screening",
+    "graphs/process/recalling.py",
+    "graphs/turn/prompt.py",
+)
 """What decides what is found and shown."""
 _MEASURES = _HOUSE / "benchmarks" / "quality_measures.py"
 

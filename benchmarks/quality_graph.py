@@ -19,8 +19,8 @@ from benchmarks.quality_data import Talk
 from benchmarks.quality_memory import BESIDE, EMBEDDER, entries_of, facts_of
 from benchmarks.quality_report import SEED, Rows, share
 from graphs.chat import build_graph
-from graphs.embedders import NONE, Embedder
-from graphs.service import MemoryService
+from graphs.process.embedders import NONE, Embedder
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig

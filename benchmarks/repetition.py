@@ -24,7 +24,7 @@ from langchain_openai import ChatOpenAI
 from graphs.cli.dev import server_environment, wants_local
 from graphs.cli.local import start_local_model
 from graphs.cli.processes import stop
-from graphs.models import load_chat_model
+from graphs.process.models import load_chat_model
 from graphs.settings import Settings, environment
 from memory import prompts
 from memory.context.tokens import count_tokens

@@ -20,7 +20,7 @@ from langgraph.graph import END, START, StateGraph, add_messages
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
 
-from graphs.events import aemit
+from graphs.process.events import aemit
 from graphs.streaming import stream_events
 
 ROUNDS = 15

@@ -23,7 +23,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from benchmarks.repetition import started_settings
-from graphs.models import load_chat_model, profile
+from graphs.process.models import load_chat_model, profile
 from memory.context.budget import shorten_text
 from memory.context.summarization import summarize_messages
 from memory.context.tokens import shared_counter

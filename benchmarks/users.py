@@ -23,9 +23,9 @@ from langgraph.store.base import BaseStore, PutOp
 
 from benchmarks.measuring import Row, megabytes, milliseconds, progress, table
 from graphs.chat import build_graph
-from graphs.embedders import NONE
 from graphs.persistence.sqlite_store import open_store
-from graphs.service import MemoryService
+from graphs.process.embedders import NONE
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.context.tokens import shared_counter

@@ -37,7 +37,7 @@ from benchmarks.langmem_graph import langmem_graph
 from benchmarks.measuring import progress
 from benchmarks.timed import HOUR, ConditionedStore, TimedModel
 from graphs.chat import build_graph
-from graphs.service import MemoryService
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.context.tokens import shared_counter

@@ -13,8 +13,8 @@ from langgraph.graph import END, START
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Send
 
-from graphs.deployment import service_of_process, tools_of_process
-from graphs.service import MemoryService
+from graphs.process.deployment import service_of_process, tools_of_process
+from graphs.process.service import MemoryService
 from graphs.streaming import stream_transformers
 from graphs.tools_of_memory import memory_tools
 from graphs.turn.calls import unanswered

@@ -14,7 +14,7 @@ def _app() -> Starlette:
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        from graphs.deployment import service_of_process
+        from graphs.process.deployment import service_of_process
         from graphs.server.app import make_app
 
         return make_app(service_of_process().settings)

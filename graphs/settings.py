@@ -144,7 +144,7 @@ class Settings:
         local_model: Which weights `palimpsest dev` serves: a name from `graphs.local.weights` or a .gguf file.
         embedder: What finds texts by their meaning: `local`, `provider:model`, or `none`; empty means none, and lets
             `palimpsest dev` choose the local one.
-        deployment: `module:name` of what this deployment brings along; see `graphs.deployment`.
+        deployment: `module:name` of what this deployment brings along; see `graphs.process.deployment`.
         data_dir: Where `checkpoints.sqlite` and `store.sqlite` live.
         database_uri: The Postgres that holds both instead, and in which processes take turns to update a user; empty
             means none.

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, tool
 
-from graphs.identity import owner_of_run
+from graphs.process.identity import owner_of_run
 from graphs.settings import Settings
 from graphs.turn.context import Context, context_of
 from graphs.turn.state import State

@@ -18,10 +18,10 @@ from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import create_model
 
-from graphs.deployment import service_of_process
-from graphs.events import MemoryUpdated, aemit
-from graphs.service import MemoryService
-from graphs.synchronous import ThreadedStore, finished
+from graphs.process.deployment import service_of_process
+from graphs.process.events import MemoryUpdated, aemit
+from graphs.process.service import MemoryService
+from graphs.process.synchronous import ThreadedStore, finished
 from graphs.turn.context import MemoryToolName
 from graphs.turn.run import Run
 from graphs.turn.stores import StoreAway

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphs.chat import build_graph
-    from graphs.deployment import Deployment, configured_service, service_of_process
-    from graphs.embedders import Embedder
-    from graphs.events import aemit, emit, memory_event_schemas
     from graphs.middleware import MemoryContext, PalimpsestMemory, PalimpsestState, PalimpsestSummary
-    from graphs.models import load_chat_model
     from graphs.persistence.postgres_saver import open_postgres_checkpointer
     from graphs.persistence.postgres_store import open_postgres_store
     from graphs.persistence.sqlite_saver import open_checkpointer
     from graphs.persistence.sqlite_store import open_store
+    from graphs.process.deployment import Deployment, configured_service, service_of_process
+    from graphs.process.embedders import Embedder
+    from graphs.process.events import aemit, emit, memory_event_schemas
+    from graphs.process.models import load_chat_model
+    from graphs.process.service import MemoryService
     from graphs.server.api import memory_api
-    from graphs.service import MemoryService
     from graphs.settings import Settings
     from graphs.streaming import (
         RunFailed,
@@ -131,17 +131,17 @@ __all__ = [
 _ROOMS = ("memory", "graphs")
 _HOMES: Mapping[str, Sequence[str]] = {
     "graphs.chat": ("build_graph",),
-    "graphs.deployment": ("Deployment", "configured_service", "service_of_process"),
-    "graphs.embedders": ("Embedder",),
-    "graphs.events": ("aemit", "emit", "memory_event_schemas"),
+    "graphs.process.deployment": ("Deployment", "configured_service", "service_of_process"),
+    "graphs.process.embedders": ("Embedder",),
+    "graphs.process.events": ("aemit", "emit", "memory_event_schemas"),
     "graphs.middleware": ("MemoryContext", "PalimpsestMemory", "PalimpsestState", "PalimpsestSummary"),
-    "graphs.models": ("load_chat_model",),
+    "graphs.process.models": ("load_chat_model",),
     "graphs.persistence.postgres_saver": ("open_postgres_checkpointer",),
     "graphs.persistence.postgres_store": ("open_postgres_store",),
     "graphs.persistence.sqlite_saver": ("open_checkpointer",),
     "graphs.persistence.sqlite_store": ("open_store",),
     "graphs.server.api": ("memory_api",),
-    "graphs.service": ("MemoryService",),
+    "graphs.process.service": ("MemoryService",),
     "graphs.settings": ("Settings",),
     "graphs.streaming": (
         "RunFailed",

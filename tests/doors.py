@@ -17,7 +17,7 @@ from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
 from graphs.middleware import MemoryContext, PalimpsestMemory, PalimpsestState, PalimpsestSummary
-from graphs.service import MemoryService
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory import RunningSummary

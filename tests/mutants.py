@@ -868,7 +868,7 @@ MUTANTS = (
     ),
     Mutant(
         "a process that runs on takes nothing that another left",
-        "graphs/service.py",
+        "graphs/process/service.py",
         "return (yield from outbox.due_owners(self.clock())) if every is None else every",
         "return [] if every is None else every",
         (PROCESSES,),
@@ -1099,7 +1099,7 @@ MUTANTS = (
     ),
     Mutant(
         "thoughts of tool rounds are not passed back",
-        "graphs/provider_models.py",
+        "graphs/process/provider_models.py",
         '_THOUGHTS = ("reasoning_content", "reasoning")',
         "_THOUGHTS = ()",
         (KEEP,),

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from graphs.service import MemoryService
+from graphs.process.service import MemoryService
 from memory.config import MemoryConfig
 
 PATIENCE = 120.0

@@ -24,8 +24,8 @@ from benchmarks.bill.replay import ReplayTurn
 from benchmarks.conversations import words
 from benchmarks.langmem_graph import langmem_graph
 from graphs.chat import build_graph
-from graphs.embedders import NONE
-from graphs.service import MemoryService
+from graphs.process.embedders import NONE
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory import FactStore, MemoryData, aextract_facts, format_memory_for_injection, prompts
 from memory.config import MemoryConfig

@@ -5,8 +5,8 @@ import logging
 import os
 import sys
 
-from graphs.deployment import service_of_process
-from graphs.model_failures import explain
+from graphs.process.deployment import service_of_process
+from graphs.process.model_failures import explain
 
 
 def main() -> None:

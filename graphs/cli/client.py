@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import click
 import httpx
 
-from graphs.address import address_of, is_loopback
-from graphs.causes import cause_of
 from graphs.cli.shell import Json, Refused, Shell
+from graphs.process.address import address_of, is_loopback
+from graphs.process.causes import cause_of
 from graphs.settings import ClientSettings, environment
 
 if TYPE_CHECKING:

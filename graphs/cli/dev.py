@@ -14,12 +14,12 @@ from pathlib import Path
 
 import click
 
-from graphs.address import is_loopback, served_at
 from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
 from graphs.cli.processes import PYTHON, Child, settle_child, start, stop
 from graphs.cli.shell import Refused
-from graphs.data_folder import unfit
 from graphs.local.weights import WeightsUnavailable, cache_folder
+from graphs.process.address import is_loopback, served_at
+from graphs.process.data_folder import unfit
 from graphs.settings import LOCAL, Settings, database_of, environment, under_langgraph_dev
 
 _STUDIO = "https://smith.langchain.com/studio/?baseUrl="

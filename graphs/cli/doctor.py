@@ -7,15 +7,15 @@ from pathlib import Path
 
 import httpx
 
-from graphs.address import is_loopback
-from graphs.causes import lacking
 from graphs.cli.client import client_settings, open_memory
 from graphs.cli.dev import read_set_up, server_environment
 from graphs.cli.local import lacks
 from graphs.cli.processes import PYTHON
 from graphs.cli.shell import Refused, Shell, counted
-from graphs.data_folder import unfit
 from graphs.local import weights
+from graphs.process.address import is_loopback
+from graphs.process.causes import lacking
+from graphs.process.data_folder import unfit
 from graphs.settings import LOCAL, EnvFileUnreadable, Settings, environment
 
 _ASK_SECONDS = 60.0

@@ -12,11 +12,11 @@ from pathlib import Path
 import click
 import httpx
 
-from graphs.causes import lacking
 from graphs.cli.processes import PYTHON, Child, start, stop
 from graphs.cli.shell import Refused
 from graphs.local import server, weights
 from graphs.local.weights import Weights
+from graphs.process.causes import lacking
 
 _START_SECONDS = 180.0
 _POLL_SECONDS = 0.25

@@ -12,10 +12,10 @@ import httpx
 from starlette.types import ASGIApp
 
 from graphs.cli.shell import Refused
-from graphs.data_folder import CHECKPOINTS, STORE, unfit
 from graphs.persistence import leave_no_bytes
 from graphs.persistence.sqlite_saver import CheckpointFile
 from graphs.persistence.sqlite_store import open_store
+from graphs.process.data_folder import CHECKPOINTS, STORE, unfit
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit
 from graphs.server.threads import ServerCrons, ServerThreads

@@ -4,7 +4,7 @@
 
 Each port has two slots with a prompt cache each. What a turn waits for is sent to the first port. What works in the
 background is sent to the second: a process of its own, with a low priority, so that it hardly works while a chat is
-answered and goes on by itself afterwards. Without a second port, `graphs.models` sends it to the first's other slot.
+answered and goes on by itself afterwards. Without a second port, it is sent to the first's other slot.
 """
 
 import os
@@ -16,8 +16,8 @@ from typing import Any
 
 import click
 
-from graphs.causes import lacking
 from graphs.cli.processes import PYTHON, tether
+from graphs.process.causes import lacking
 
 EXTRA = "install the extra `local`: pip install 'palimpsest-memory[local]'"
 HOST = "127.0.0.1"

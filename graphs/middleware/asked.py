@@ -17,7 +17,7 @@ from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.graph import START, StateGraph
 from langgraph.types import StateSnapshot
 
-from graphs.model_failures import explain, of_kind
+from graphs.process.model_failures import explain, of_kind
 from graphs.turn.answers import Pieces
 from graphs.turn.state import InputState, removes_all
 from memory.effects import in_daemon_thread, tolerated

@@ -23,9 +23,6 @@ from langgraph.runtime import Runtime, get_runtime
 from langgraph.store.base import BaseStore
 from langgraph.types import Overwrite
 
-from graphs.deployment import service_of_process
-from graphs.events import MemoryInjected, aemit
-from graphs.identity import owner_of_run
 from graphs.middleware.asked import Asking, refused, refused_in_earlier_runs, unanswered_questions
 from graphs.middleware.request import Shown, name_of, noted, ordered, with_recalled_texts, with_text
 from graphs.middleware.state import (
@@ -38,11 +35,14 @@ from graphs.middleware.state import (
     with_ids,
     with_kept,
 )
-from graphs.models import caches_marked_prompts, input_tokens
-from graphs.service import MemoryService
+from graphs.process.deployment import service_of_process
+from graphs.process.events import MemoryInjected, aemit
+from graphs.process.identity import owner_of_run
+from graphs.process.models import caches_marked_prompts, input_tokens
+from graphs.process.service import MemoryService
+from graphs.process.synchronous import ThreadedStore, finished
 from graphs.settings import Settings
 from graphs.streaming import stream_transformers
-from graphs.synchronous import ThreadedStore, finished
 from graphs.tools_of_memory import InWhoseName, memory_tools
 from graphs.turn.answers import sources_of
 from graphs.turn.calls import Result, hands_off

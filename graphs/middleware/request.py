@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMe
 from langgraph.types import Command
 
 from graphs.middleware.state import ASKED_KEY
-from graphs.models import is_own_answer
+from graphs.process.models import is_own_answer
 from graphs.turn import answers
 from graphs.turn.answers import Sources, check_text, without_sources
 from graphs.turn.calls import paired

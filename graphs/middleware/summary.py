@@ -20,17 +20,17 @@ from langchain_core.runnables import RunnableLambda, ensure_config
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.runtime import Runtime
 
-from graphs.deployment import service_of_process
-from graphs.events import aemit, summary_events
-from graphs.identity import vouched_in
 from graphs.middleware.asked import is_cleared, saved_of_run
 from graphs.middleware.memory import PalimpsestMemory
 from graphs.middleware.request import ordered
 from graphs.middleware.state import SUMMARY_KEY, SummaryKeys, with_ids
 from graphs.middleware.trigger import DueBudget, Limits, Size
-from graphs.service import MemoryService
-from graphs.summary_calls import summary_model
-from graphs.synchronous import finished
+from graphs.process.deployment import service_of_process
+from graphs.process.events import aemit, summary_events
+from graphs.process.identity import vouched_in
+from graphs.process.service import MemoryService
+from graphs.process.summary_calls import summary_model
+from graphs.process.synchronous import finished
 from graphs.turn.prepared import Due
 from graphs.turn.prompt import Prompt, system_text
 from graphs.turn.run import is_kept

@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from langchain_core.language_models import BaseChatModel
 
-from graphs.models import input_tokens
+from graphs.process.models import input_tokens
 from memory.context.budget import Budget, Keep
 
 Size = tuple[Literal["tokens", "messages"], int]

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
-from graphs.data_folder import CHECKPOINTS, FILES, STORE
 from graphs.persistence.connection import empty_log
 from graphs.persistence.servers_own import ServersCheckpoints, checkpointer_of_server
+from graphs.process.data_folder import CHECKPOINTS, FILES, STORE
 from graphs.settings import Settings
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def own_checkpoints_of(settings: Settings) -> "OwnCheckpoints":
 @asynccontextmanager
 async def checkpointer() -> AsyncIterator[BaseCheckpointSaver[str]]:
     """Open the deployment's checkpoints; `checkpointer.path` in `langgraph.json` names this function."""
-    from graphs.deployment import service_of_process  # with the graph's tools, which a command does not need
+    from graphs.process.deployment import service_of_process  # with the graph's tools, which a command does not need
     from graphs.server.workarounds.wrong_row import delete_one_at_a_time
 
     service = service_of_process()
@@ -103,7 +103,7 @@ def _checkpointer_of(settings: Settings) -> AbstractAsyncContextManager[BaseChec
 
 def store() -> AbstractAsyncContextManager[BaseStore]:
     """Open the deployment's store; `store.path` in `langgraph.json` names this function."""
-    from graphs.deployment import service_of_process  # as above
+    from graphs.process.deployment import service_of_process  # as above
 
     settings = service_of_process().settings
     if settings.database_uri:

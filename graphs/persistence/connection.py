@@ -15,8 +15,8 @@ from typing import Any, Self
 
 import aiosqlite
 
-from graphs.address import close_to_others
-from graphs.causes import FileUnusable, cause_of
+from graphs.process.address import close_to_others
+from graphs.process.causes import FileUnusable, cause_of
 from memory.effects import tolerated
 
 logger = logging.getLogger(__name__)

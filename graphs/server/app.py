@@ -18,11 +18,12 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
-from graphs.address import ROWS, close_to_others, leave, take_away
-from graphs.data_folder import FILES
-from graphs.deployment import service_of_process
-from graphs.model_failures import WithoutTraceback
 from graphs.persistence import checkpoints_of_server, leave_no_bytes
+from graphs.process.address import ROWS, close_to_others, leave, take_away
+from graphs.process.data_folder import FILES
+from graphs.process.deployment import service_of_process
+from graphs.process.model_failures import WithoutTraceback
+from graphs.process.service import MemoryService
 from graphs.server.api import MemoryApi, service_of
 from graphs.server.asgi import Guarded
 from graphs.server.assistants import AssistantContexts
@@ -32,7 +33,6 @@ from graphs.server.deletions import DeletionDoor, Deletions, drop_old_threads, i
 from graphs.server.page import load_page, page_door, routes
 from graphs.server.this_machine import this_machine_only
 from graphs.server.workarounds.lost_rows import give_back
-from graphs.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.stores import StoreAway
 from memory.effects import in_daemon_thread, tolerated
@@ -55,7 +55,9 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
     app.state.service = service_of(service, store)
     if service.embedder:
         service.embedder.start()  # so that the first turns need not go without it
-    in_daemon_thread(partial(importlib.import_module, "graphs.provider_models"), "palimpsest-import")  # nor wait
+    in_daemon_thread(
+        partial(importlib.import_module, "graphs.process.provider_models"), "palimpsest-import"
+    )  # nor wait
     listing = asyncio.create_task(_list_threads(service.settings))
     await asyncio.wait({listing}, timeout=_LISTING_SECONDS)
     sweeper = asyncio.create_task(_sweep(service, store, stopping, listing))

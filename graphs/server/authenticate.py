@@ -21,7 +21,7 @@ import jwt
 from langgraph_sdk import Auth
 from typing_extensions import TypedDict
 
-from graphs.address import is_loopback
+from graphs.process.address import is_loopback
 from graphs.settings import AuthSettings, imported
 
 logger = logging.getLogger(__name__)

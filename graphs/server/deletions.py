@@ -18,7 +18,7 @@ from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from graphs.identity import as_server
+from graphs.process.identity import as_server
 from graphs.server.asgi import get
 from graphs.server.threads import all_pages
 from graphs.turn.state import MEMORY_KEY

@@ -4,7 +4,7 @@
 - Assistants are read by all when an operator published them, and written by their owner.
 - Of the store, a user sees the own part.
 
-It guards the HTTP API. What a graph does with the store is guarded by `graphs.identity`.
+It guards the HTTP API. What a graph does with the store is guarded by `graphs.process.identity`.
 """
 
 import logging
@@ -13,7 +13,7 @@ from uuid import UUID, uuid5
 
 from langgraph_sdk import Auth
 
-from graphs.identity import OWNER_KEY
+from graphs.process.identity import OWNER_KEY
 from graphs.server.authenticate import Authenticator, User
 from memory.namespaces import user_root
 from memory.turn import MODE_KEY, MODES

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocketClose
 
-from graphs.address import is_loopback
+from graphs.process.address import is_loopback
 from graphs.server.asgi import Guard
 from graphs.settings import Settings
 

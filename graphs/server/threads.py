@@ -13,7 +13,7 @@ from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import NotFoundError
 from langgraph_sdk.schema import ThreadSelectField
 
-from graphs.identity import OWNER_KEY, as_server
+from graphs.process.identity import OWNER_KEY, as_server
 from memory.context.running_summary import state_of
 from memory.turn import MODE_KEY, MemoryMode
 

@@ -11,12 +11,12 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 
-from graphs.identity import OWNER_KEY
 from graphs.middleware.asked import MODEL, reading_graph
 from graphs.middleware.state import ASKED_KEY
 from graphs.persistence import own_checkpoints_of
+from graphs.process.identity import OWNER_KEY
+from graphs.process.service import MemoryService
 from graphs.server.threads import all_pages
-from graphs.service import MemoryService
 from graphs.turn.state import MEMORY_KEY, InputState, MemoryState
 from memory.context.running_summary import state_of
 from memory.effects import tolerated

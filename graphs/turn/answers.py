@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, get_async_callback_manager_for_config
 from typing_extensions import TypedDict
 
-from graphs.model_failures import ModelUnavailable
+from graphs.process.model_failures import ModelUnavailable
 from graphs.turn.calls import GARBLED
 from memory.context.turns import is_empty
 from memory.facts.snapshot import MemorySnapshot

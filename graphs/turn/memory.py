@@ -17,8 +17,8 @@ from typing import NamedTuple, TypeVar, cast
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.store.base import BaseStore
 
-from graphs.events import MemoryQueued, aemit
-from graphs.service import MemoryService
+from graphs.process.events import MemoryQueued, aemit
+from graphs.process.service import MemoryService
 from graphs.turn.run import STATELESS, Run
 from graphs.turn.state import LeftOutMessages, MemoryState, NotWritten, Receipt, WithoutMemory
 from graphs.turn.stores import Access, StoreAway, tolerated_store

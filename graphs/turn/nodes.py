@@ -17,12 +17,12 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from graphs.deployment import service_of_process
-from graphs.events import MemoryInjected, aemit, summary_events
-from graphs.model_failures import ModelUnavailable, refuses_tools
-from graphs.models import resolve
-from graphs.service import MemoryService
-from graphs.summary_calls import summary_model
+from graphs.process.deployment import service_of_process
+from graphs.process.events import MemoryInjected, aemit, summary_events
+from graphs.process.model_failures import ModelUnavailable, refuses_tools
+from graphs.process.models import resolve
+from graphs.process.service import MemoryService
+from graphs.process.summary_calls import summary_model
 from graphs.turn.answers import noted, sources_of
 from graphs.turn.calls import (
     GARBLED,

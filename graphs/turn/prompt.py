@@ -13,9 +13,9 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from graphs.events import TokenParts
-from graphs.model_failures import explain, is_context_overflow, refuses_content, says_it_all
-from graphs.models import ainvoke, is_own_answer
+from graphs.process.events import TokenParts
+from graphs.process.model_failures import explain, is_context_overflow, refuses_content, says_it_all
+from graphs.process.models import ainvoke, is_own_answer
 from graphs.turn.answers import Pieces, check_text, without_sources
 from graphs.turn.calls import paired
 from graphs.turn.content import (

@@ -15,10 +15,10 @@ from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 
-from graphs.identity import as_server, known_as, owner_of_run, vouched_in
-from graphs.models import ModelProfile, fit_to_profile, profile
+from graphs.process.identity import as_server, known_as, owner_of_run, vouched_in
+from graphs.process.models import ModelProfile, fit_to_profile, profile
+from graphs.process.synchronous import ThreadedStore
 from graphs.settings import Settings
-from graphs.synchronous import ThreadedStore
 from graphs.turn.context import Context, context_of
 from memory.effects import tolerated
 from memory.namespaces import Owner

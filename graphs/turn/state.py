@@ -211,7 +211,7 @@ class Receipt(TypedDict, total=False):
     recalled: list[str]
     """Keys of the journal entries of which the prompt shows lines; absent where there are none."""
     tokens: dict[str, int]
-    """Tokens of each part of the prompt, as in `graphs.events.TokenParts`."""
+    """Tokens of each part of the prompt, as in `graphs.process.events.TokenParts`."""
     messages_budget: int
     """Tokens that messages and their summary may have."""
     updates: list[dict[str, object]]

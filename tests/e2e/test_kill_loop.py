@@ -19,7 +19,7 @@ import pytest
 
 from graphs.persistence.sqlite_saver import open_checkpointer
 from graphs.persistence.sqlite_store import open_store
-from graphs.service import MemoryService
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.context.running_summary import RunningSummary
 from memory.control import INITIAL_EPOCH

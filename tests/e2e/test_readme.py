@@ -11,7 +11,7 @@ import httpx
 import pytest
 from langchain_openai import ChatOpenAI
 
-from graphs.models import load_chat_model
+from graphs.process.models import load_chat_model
 from graphs.settings import Settings
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import PROJECT, DevServer

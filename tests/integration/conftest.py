@@ -13,7 +13,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
 from graphs.persistence.sqlite_store import open_store
-from graphs.service import MemoryService
+from graphs.process.service import MemoryService
 from tests.memory_app import MemoryApp
 from tests.patience import be_patient
 from tests.postgres import INDEX, Postgres, open_async, running_postgres

@@ -10,8 +10,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState, StateGraph
 
 from graphs.chat import build_graph
-from graphs.models import Purpose
-from graphs.service import MemoryService
+from graphs.process.models import Purpose
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from graphs.turn.run import warn_summary_lost

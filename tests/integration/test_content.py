@@ -12,8 +12,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
-from graphs.model_failures import ModelUnavailable
-from graphs.models import Purpose, load_chat_model
+from graphs.process.model_failures import ModelUnavailable
+from graphs.process.models import Purpose, load_chat_model
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig

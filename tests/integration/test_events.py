@@ -17,7 +17,7 @@ from langgraph.stream import CustomTransformer
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
-from graphs.events import MemoryQueued, aemit, emit
+from graphs.process.events import MemoryQueued, aemit, emit
 from graphs.streaming import stream_events
 from graphs.streaming.envelopes import StreamMode
 
@@ -151,7 +151,7 @@ async def test_S5_with_both_streams_on_each_gets_it_once() -> None:
 
 
 async def test_S5_outside_a_run_nothing_happens_but_a_debug_line(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG, logger="graphs.events"):
+    with caplog.at_level(logging.DEBUG, logger="graphs.process.events"):
         emit(QUEUED.name, QUEUED)
         await aemit(QUEUED.name, QUEUED)
     assert [record.levelname for record in caplog.records] == ["DEBUG", "DEBUG"]

@@ -14,7 +14,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 import palimpsest
-from graphs.deployment import load_deployment
+from graphs.process.deployment import load_deployment
 from tests.e2e.scripted import Scripted
 from tests.fakes import RecordingModel
 from tests.stub_model import ChatRequest, Reply, StubModel

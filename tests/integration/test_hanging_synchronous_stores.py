@@ -9,7 +9,7 @@ from langchain_core.language_models import FakeListChatModel
 from langgraph.store.base import Op, Result
 from langgraph.store.memory import InMemoryStore
 
-from graphs.synchronous import ThreadedStore
+from graphs.process.synchronous import ThreadedStore
 from memory.effects import arun, read
 
 PATIENCE = 60.0

@@ -13,9 +13,9 @@ from langgraph.store.base import Op, Result
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
-from graphs.data_folder import CHECKPOINTS
 from graphs.middleware import PalimpsestMemory, PalimpsestState
 from graphs.persistence.sqlite_saver import CheckpointFile, open_checkpointer
+from graphs.process.data_folder import CHECKPOINTS
 from graphs.server.unwritten import vouched_owner, write_down_left
 from graphs.settings import Settings
 from memory.config import MemoryConfig

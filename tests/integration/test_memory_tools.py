@@ -15,8 +15,8 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import ValidationError
 
 from graphs.chat import build_graph
-from graphs.embedders import Embedder
-from graphs.service import MemoryService
+from graphs.process.embedders import Embedder
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from graphs.tools_of_memory import NAMES, memory_tools
 from graphs.turn.context import Context

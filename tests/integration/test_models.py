@@ -7,8 +7,8 @@ import sys
 import pytest
 from blockbuster import blockbuster_ctx
 
-from graphs.model_failures import explain, is_context_overflow
-from graphs.models import load_chat_model
+from graphs.process.model_failures import explain, is_context_overflow
+from graphs.process.models import load_chat_model
 from graphs.settings import Settings
 from tests.ports import free_port
 from tests.stub_model import Reply, StubModel, always
@@ -100,7 +100,7 @@ async def test_an_unreachable_server_says_what_to_check_and_nothing_blocks_the_l
 # A program of its own: what a loop that ended leaves open is closed with it.
 _A_LOOP_FOR_EACH_TURN = """
 import asyncio, sys
-from graphs.models import ainvoke, load_chat_model
+from graphs.process.models import ainvoke, load_chat_model
 from graphs.settings import Settings
 
 async def side_by_side(turns):

@@ -9,7 +9,7 @@ PROGRAM = """
 import asyncio, resource, threading
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.store.memory import InMemoryStore
-from graphs.service import MemoryService
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.facts.store import FactStore

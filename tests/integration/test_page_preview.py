@@ -7,7 +7,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
-from graphs.service import MemoryService
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.effects import arun

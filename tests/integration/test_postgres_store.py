@@ -112,7 +112,7 @@ async def test_the_configured_database_is_what_the_server_is_given(
     database: str, monkeypatch: pytest.MonkeyPatch, keeps_its_own: bool
 ) -> None:
     settings = Settings(database_uri=database, keeps_its_own=keeps_its_own)
-    monkeypatch.setattr("graphs.deployment.service_of_process", lambda: _Service(settings))
+    monkeypatch.setattr("graphs.process.deployment.service_of_process", lambda: _Service(settings))
     async with store() as memory:
         assert type(memory).__name__ == "DurablePostgresStore"
     if not keeps_its_own:

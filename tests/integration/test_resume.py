@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs.chat import ChatGraph, build_graph
-from graphs.service import MemoryService
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.context.tokenizer import Encoder, Tokenizer

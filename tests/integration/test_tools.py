@@ -13,8 +13,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
-from graphs.model_failures import ModelUnavailable
-from graphs.service import MemoryService
+from graphs.process.model_failures import ModelUnavailable
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from graphs.tools import TOOLS, time_tool
 from graphs.turn.context import Context

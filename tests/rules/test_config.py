@@ -2,7 +2,7 @@ from typing import Any, get_args
 
 import pytest
 
-from graphs.identity import LOCAL_USER, identity_of, owner_of_run
+from graphs.process.identity import LOCAL_USER, identity_of, owner_of_run
 from graphs.settings import Settings
 from memory.config import CATEGORIES, MEANINGS, Category, MemoryConfig
 from memory.extraction.form import FIELDS

@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 
-from graphs.model_failures import ModelUnavailable, refuses_content
+from graphs.process.model_failures import ModelUnavailable, refuses_content
 from graphs.turn.content import (
     NOTHING,
     REFUSED_KEY,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from langchain_core.messages import BaseMessage
 
-from graphs.events import MemoryUpdated
+from graphs.process.events import MemoryUpdated
 from memory.control import change_control
 from memory.effects import run
 from memory.facts.store import FactStore

@@ -6,7 +6,7 @@ import pytest
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
-from graphs.behind import WorkBehind
+from graphs.process.behind import WorkBehind
 from memory.namespaces import Owner
 
 ADA, BOB = Owner.of("ada"), Owner.of("bob")

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphs.service import MemoryService
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.budget import DailyBudget, spend
 from memory.config import MemoryConfig

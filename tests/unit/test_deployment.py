@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from graphs.deployment import Deployment, load_deployment, once_in_process
+from graphs.process.deployment import Deployment, load_deployment, once_in_process
 from graphs.settings import Settings
 from graphs.tools import TOOLS
 from tests.e2e.dev_server import PROJECT
@@ -17,7 +17,7 @@ SAID_LATE = """
 import os
 import graphs.chat
 os.environ["LANGSMITH_LANGGRAPH_API_VARIANT"] = "local_dev"
-from graphs.deployment import service_of_process
+from graphs.process.deployment import service_of_process
 print(service_of_process().settings.single_user)
 """
 
@@ -52,7 +52,9 @@ def test_its_module_may_import_from_the_public_door_whoever_is_imported_first(fi
     assert "'tools'" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("name", ["nothing", ":", "no.such.module:x", "graphs.deployment:nothing", "graphs:emit"])
+@pytest.mark.parametrize(
+    "name", ["nothing", ":", "no.such.module:x", "graphs.process.deployment:nothing", "graphs:emit"]
+)
 def test_a_name_of_nothing_names_the_variable(name: str) -> None:
     with pytest.raises(ValueError, match="PALIMPSEST_DEPLOYMENT"):
         load_deployment(name)

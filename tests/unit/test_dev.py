@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 import graphs
-from graphs.address import address_of, leave
 from graphs.cli.dev import (
     check_server,
     choose_port,
@@ -25,6 +24,7 @@ from graphs.cli.dev import (
 from graphs.cli.local import LocalModel
 from graphs.cli.main import main
 from graphs.cli.shell import Refused
+from graphs.process.address import address_of, leave
 from graphs.settings import Settings, environment
 
 PROJECT = Path(__file__).parents[2]

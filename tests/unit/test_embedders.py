@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from langchain_core.embeddings import Embeddings
 
-from graphs.embedders import Embedder, EmbedderUnavailable, embedder_of
+from graphs.process.embedders import Embedder, EmbedderUnavailable, embedder_of
 from graphs.settings import Settings
 from memory.recall.vectors import QueryVector
 from tests.fakes import WordEmbeddings

@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from graphs.events import MEMORY_EVENTS, MemoryQueued, MemoryUpdated, RefusedFacts, memory_event_schemas
+from graphs.process.events import MEMORY_EVENTS, MemoryQueued, MemoryUpdated, RefusedFacts, memory_event_schemas
 
 
 def test_S5_every_memory_event_has_a_name_a_version_and_a_schema() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphs.identity import LOCAL_USER, STUDIO_USER, as_server, identity_of
+from graphs.process.identity import LOCAL_USER, STUDIO_USER, as_server, identity_of
 
 NOBODY: list[object] = [None, "", 0, False, ["ada"], {"identity": "ada"}, STUDIO_USER]
 

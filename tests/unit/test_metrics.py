@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from graphs.metrics import COUNTERS, Metrics
+from graphs.process.metrics import COUNTERS, Metrics
 from memory.context.summarizer import Cut
 from memory.updates.receipts import Refused, UpdateReceipt
 

@@ -8,8 +8,9 @@ from types import ModuleType
 
 import pytest
 
-from graphs import deployment, persistence
+from graphs import persistence
 from graphs.persistence.servers_own import _CHECKPOINTER
+from graphs.process import deployment
 from graphs.settings import Settings
 
 MODULE, NAMED, GET = _CHECKPOINTER

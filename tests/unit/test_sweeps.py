@@ -2,7 +2,7 @@
 
 import asyncio
 
-from graphs.service import MemoryService
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.effects import run

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from graphs.chat import build_graph
-from graphs.service import MemoryService
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.namespaces import Owner
 from memory.tracing import span

@@ -30,7 +30,7 @@ from graphs.server.api.routing import PREFIX, Service
 from graphs.server.threads import ServerCrons, ServerThreads
 
 if TYPE_CHECKING:
-    from graphs.service import MemoryService
+    from graphs.process.service import MemoryService
 
 __all__ = ["ROUTERS", "MemoryApi", "Service", "memory_api", "service_of"]
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from graphs.identity import LOCAL_USER
+from graphs.process.identity import LOCAL_USER
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from memory import erase

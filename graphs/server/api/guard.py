@@ -10,8 +10,8 @@ from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
-from graphs.causes import FileUnusable
-from graphs.identity import LOCAL_USER, vouched
+from graphs.process.causes import FileUnusable
+from graphs.process.identity import LOCAL_USER, vouched
 from memory.backfill.taking_back import SourceNotFound
 from memory.backfill.taking_in import LearningPaused, SourceGone
 from memory.facts.fact import DuplicateFact, FactNotFound, MemoryFull

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from pydantic import Field
 
-from graphs.models import fit_to_profile, profile
+from graphs.process.models import fit_to_profile, profile
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from graphs.turn.context import Context
 from graphs.turn.prompt import memory_share

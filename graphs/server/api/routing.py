@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from graphs.recalling import Recalling
+from graphs.process.recalling import Recalling
 from graphs.server.api.guard import (
     JsonRequest,
     Problem,

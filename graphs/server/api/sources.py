@@ -8,7 +8,7 @@ from fastapi import Path
 from pydantic import Field
 from starlette.requests import Request
 
-from graphs.identity import known_as
+from graphs.process.identity import known_as
 from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.routing import LARGEST_BODY, AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from memory.backfill.conversation import Conversation, Origin

@@ -13,8 +13,8 @@ from typing import Any
 
 from langgraph_sdk import get_client
 
-from graphs.data_folder import CHECKPOINTS
-from graphs.identity import OWNER_KEY, as_server
+from graphs.process.data_folder import CHECKPOINTS
+from graphs.process.identity import OWNER_KEY, as_server
 from graphs.server.threads import batched
 from graphs.settings import Settings
 from memory.effects import tolerated

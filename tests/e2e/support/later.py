@@ -2,9 +2,9 @@
 
 import time
 
-from graphs.deployment import Deployment
-from graphs.models import load_chat_model
-from graphs.service import MemoryService
+from graphs.process.deployment import Deployment
+from graphs.process.models import load_chat_model
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from tests.limited import limited
 

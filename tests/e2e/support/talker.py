@@ -23,10 +23,10 @@ from langgraph.store.base import BaseStore, Op, PutOp, Result
 
 from graphs.chat import build_graph
 from graphs.middleware import PalimpsestMemory, PalimpsestState, PalimpsestSummary
-from graphs.models import Purpose
 from graphs.persistence.sqlite_saver import open_checkpointer
 from graphs.persistence.sqlite_store import open_store
-from graphs.service import MemoryService
+from graphs.process.models import Purpose
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from graphs.turn.state import InputState

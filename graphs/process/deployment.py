@@ -13,8 +13,8 @@ from typing import TypeVar
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
-from graphs.models import Purpose, load_chat_model
-from graphs.service import MemoryService
+from graphs.process.models import Purpose, load_chat_model
+from graphs.process.service import MemoryService
 from graphs.settings import Settings, imported
 from graphs.tools import TOOLS
 

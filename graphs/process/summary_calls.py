@@ -9,8 +9,8 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.store.base import BaseStore
 
-from graphs.models import ainvoke, in_background
-from graphs.service import MemoryService
+from graphs.process.models import ainvoke, in_background
+from graphs.process.service import MemoryService
 from memory.budget import BudgetUsedUp, DailyBudget, spend
 from memory.effects import in_daemon_thread, run, tolerated
 from memory.namespaces import Owner

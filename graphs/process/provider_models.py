@@ -16,10 +16,10 @@ from langchain_openai import ChatOpenAI
 from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
 from pydantic import PrivateAttr, SecretStr
 
-from graphs.address import is_loopback
-from graphs.causes import cause_of, lacking
-from graphs.model_failures import ModelUnavailable
-from graphs.models import LOCAL_CALLS, LocalCall
+from graphs.process.address import is_loopback
+from graphs.process.causes import cause_of, lacking
+from graphs.process.model_failures import ModelUnavailable
+from graphs.process.models import LOCAL_CALLS, LocalCall
 from graphs.settings import LOCAL, Settings
 
 _TIMEOUT_SECONDS = 120.0

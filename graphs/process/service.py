@@ -14,11 +14,11 @@ from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-from graphs.embedders import Embedder, embedder_of
-from graphs.metrics import Metrics
-from graphs.model_failures import ModelUnavailable
-from graphs.models import Purpose, resolve
-from graphs.recalling import Recalling
+from graphs.process.embedders import Embedder, embedder_of
+from graphs.process.metrics import Metrics
+from graphs.process.model_failures import ModelUnavailable
+from graphs.process.models import Purpose, resolve
+from graphs.process.recalling import Recalling
 from graphs.settings import Settings
 from graphs.turn.left import LeftTurns
 from graphs.turn.prepared import PreparedSummaries

@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from graphs.model_failures import ModelUnavailable
+from graphs.process.model_failures import ModelUnavailable
 from graphs.settings import LOCAL, Settings
 from graphs.turn.context import Context
 from memory.context.summarization import SummarizeWhen
@@ -142,7 +142,9 @@ def load_chat_model(name: str, settings: Settings, *, purpose: Purpose) -> BaseC
             "No model is configured: set OPENAI_API_KEY, or PALIMPSEST_MODEL to provider:model with that provider's "
             "key, or run `make dev` without either for the local model."
         )
-    from graphs import provider_models  # seconds of imports, which a server's start and most commands do without
+    from graphs.process import (
+        provider_models,  # seconds of imports, which a server's start and most commands do without
+    )
 
     if wanted == LOCAL:
         return provider_models.local_model(settings, LOCAL_CALLS[purpose])

@@ -16,7 +16,7 @@ from langchain_core.exceptions import (
     ModelTimeoutError,
 )
 
-from graphs.causes import FileUnusable, cause_of
+from graphs.process.causes import FileUnusable, cause_of
 from graphs.settings import LOCAL
 from memory.provider_reason import provider_reason, says_too_long, status_of
 

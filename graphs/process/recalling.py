@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore
 
-from graphs.behind import WorkBehind
-from graphs.embedders import Embedder
+from graphs.process.behind import WorkBehind
+from graphs.process.embedders import Embedder
 from memory.effects import Handlers, run, tolerated
 from memory.facts.fact import Fact
 from memory.namespaces import Owner

@@ -14,12 +14,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from langchain.embeddings import init_embeddings
 from langchain_core.embeddings import Embeddings
 
-from graphs.causes import lacking
 from graphs.local import embedder as local
 from graphs.local.weights import WeightsUnavailable, cache_folder
+from graphs.process.causes import lacking
 from graphs.settings import LOCAL, Settings
 from memory.effects import in_daemon_thread
 from memory.recall.vectors import QueryVector, can_rank, packed
@@ -187,7 +186,9 @@ def _load_local() -> Embeddings:
 
 
 def _load_remote(settings: Settings) -> Embeddings:
-    from graphs import provider_models  # seconds of imports
+    from langchain.embeddings import init_embeddings  # seconds of imports
+
+    from graphs.process import provider_models
 
     options: dict[str, Any] = {"max_retries": 1} if settings.embedder.startswith("openai:") else {}
     try:
