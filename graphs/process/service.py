@@ -5,7 +5,9 @@ import functools
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from langchain_core.language_models import BaseChatModel
@@ -40,6 +42,9 @@ logger = logging.getLogger(__name__)
 
 _HOUR = 3_600.0
 _DAY = 24 * _HOUR
+_SIDE_BY_SIDE = 8
+
+T = TypeVar("T")
 
 
 class MemoryService:
@@ -173,7 +178,7 @@ class MemoryService:
         if owners is None:
             looking = self._once_in(store, "rolled up", _HOUR, outbox.owners_with("journal"))
             owners = await arun(store, looking, self._config.store_timeout_seconds)
-        return sum(await self._updater(store).aroll_up(owners or []))
+        return sum(await self._for_each(owners or (), self._updater(store).aroll_up, False))
 
     async def aclean(self, store: BaseStore) -> None:
         """Once a day, move facts that are over into history, and delete what is kept no longer, of all users."""
@@ -200,10 +205,19 @@ class MemoryService:
         except TimeoutError:
             self.stores.doubt(store, "write")
             raise
-        swept = await self._updater(store).asweep(owners)
-        for owner, drained in zip(owners, swept, strict=True):
-            self._after(store, owner, drained)
-        return swept
+        return await self._for_each(owners, functools.partial(self.adrain, store), Drained(failed=1))
+
+    async def _for_each(self, owners: Iterable[Owner], work: Callable[[Owner], Awaitable[T]], failed: T) -> list[T]:
+        """Do work for several owners side by side; one whose store or model fails does not stop the others."""
+        places, users = asyncio.Semaphore(_SIDE_BY_SIDE), defaultdict[str, asyncio.Lock](asyncio.Lock)
+
+        async def guarded(owner: Owner) -> T:
+            async with users[owner.segment], places:  # a lease is of all agents
+                with tolerated(logger, "memory work for %s failed", owner.due_key, level=logging.ERROR):
+                    return await work(owner)
+                return failed  # what it was waits for the next time
+
+        return list(await asyncio.gather(*map(guarded, owners)))
 
     def _owners(self, store: BaseStore) -> StoreEffects[list[Owner]]:
         every = yield from self._once_in(store, "swept", _DAY, outbox.owners_with("outbox"))

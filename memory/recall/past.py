@@ -50,7 +50,8 @@ class Untold(NamedTuple):
 
 def read_past(owner: Owner, epoch: str) -> StoreEffects[list[JournalEntry]]:
     """Read what of an owner's journal may be told again, oldest first."""
-    return (yield from tellable(owner, (yield from read_journal(owner, epoch))))
+    entries, facts = yield from side_by_side(read_journal(owner, epoch), read_fact_history(owner))
+    return _told_of(facts, entries)
 
 
 def read_tellable_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[JournalView]:
@@ -61,36 +62,40 @@ def read_tellable_view(owner: Owner, known: JournalView | None = None) -> StoreE
         known: What the caller has; after an edit by hand, everything is read anew.
     """
     # No later than the rest: an edit in between is seen by the next look, as it is counted again at its end.
-    control, view = yield from side_by_side(read_control(owner), read_view(owner, known))
+    control, view, facts = yield from side_by_side(
+        read_control(owner), read_view(owner, known), read_fact_history(owner)
+    )
     edit = control.edit
     if known and known.edit != edit and not view.is_whole:
         view = yield from read_view(owner)
-    if not view.entries:
-        return replace(view, edit=edit)
-    told = {entry.place: entry for entry in (yield from tellable(owner, list(view.entries.values())))}
+    told = {entry.place: entry for entry in _told_of(facts, list(view.entries.values()))}
     # One of which nothing may be told takes the place of what was told of it.
     entries = {key: told.get(key) or replace(entry, messages=()) for key, entry in view.entries.items()}
     return replace(view, entries=entries, edit=edit)
 
 
-def tellable(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[list[JournalEntry]]:
+def _told_of(facts: FactSet, entries: Sequence[JournalEntry]) -> list[JournalEntry]:
     """Leave out the messages that nothing may tell of, and the replies to them; a journal keeps them until an erase.
 
     Who holds entries in memory has to ask again once the user changes something by hand: the count of such edits
     (`memory.control.Control.edit`) tells, before and after each.
     """
-    untold = yield from read_untold(owner, entries)
+    untold = untold_of(facts, entries)
     left = [entry.without(each.gone | each.waiting) for entry, each in zip(entries, untold, strict=True)]
     return [entry for entry in left if entry]
 
 
 def read_untold(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[list[Untold]]:
-    """Read what nothing may tell of each entry.
+    """Read what nothing may tell of each entry."""
+    return untold_of((yield from read_fact_history(owner)), entries)
+
+
+def untold_of(facts: FactSet, entries: Sequence[JournalEntry]) -> list[Untold]:
+    """Return what nothing may tell of each entry, by all facts of its owner with their history.
 
     A message went with a fact if a deleted fact came from it, or if it says what one says that a person may want back,
     or that waits for a yes.
     """
-    facts = yield from read_fact_history(owner)
     shunned = _shunned(facts)
     is_any = facts.notes or shunned.ids
     screened = [entry.screened() for entry in entries]

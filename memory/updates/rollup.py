@@ -15,6 +15,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.store.base import Item, Op
 
 from memory import prompts
+from memory.budget import BudgetUsedUp
 from memory.config import MemoryConfig
 from memory.control import Control, belongs, read_control
 from memory.door import transaction
@@ -210,10 +211,7 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
     and the days are told anew the next time.
 
     Returns:
-        Whether something was due, and no other worker has the user.
-
-    Raises:
-        BudgetUsedUp: If something is due, and no call may begin for it today.
+        Whether something was due, and is told now.
     """
     if not terms.config.enabled:
         return False
@@ -227,7 +225,7 @@ def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
             yield from _give_back(owner, terms)
             raise
         return (yield from _end(owner, plan, sections, terms))
-    except LeaseLost:
+    except (LeaseLost, BudgetUsedUp):  # no failure: it is due again later, or tomorrow
         return False
 
 

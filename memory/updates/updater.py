@@ -1,9 +1,7 @@
 """The worker of one process for one store: it carries out updates and roll-ups on a thread or on an event loop."""
 
-import asyncio
-import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -11,9 +9,8 @@ from uuid import uuid4
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
-from memory.budget import BudgetUsedUp
 from memory.config import MemoryConfig
-from memory.effects import AsyncHandlers, Handlers, arun, run, tolerated
+from memory.effects import AsyncHandlers, Handlers, arun, run
 from memory.message import iso_time, messages_of
 from memory.namespaces import Owner
 from memory.tracing import SpanName, span
@@ -26,11 +23,7 @@ from memory.updates.rollup import roll_up
 from memory.updates.transcript import ThreadView
 from memory.updates.update import Drained, drain
 
-logger = logging.getLogger(__name__)
-
 T = TypeVar("T")
-
-_SIDE_BY_SIDE = 8
 
 
 class MemoryUpdater:
@@ -77,7 +70,7 @@ class MemoryUpdater:
             is_woken: Whether to read at once what waited for its model.
         """
         with self._terms() as terms:
-            return self._perform(drain(owner, terms, thread_id, quiet, is_woken=is_woken))
+            return self._run(drain(owner, terms, thread_id, quiet, is_woken=is_woken))
 
     def process(self, context: ConversationContext) -> float | None:
         """Write down what a context holds, then apply it; in a program of one's own, the queue is given this.
@@ -104,40 +97,17 @@ class MemoryUpdater:
             draft = Entry(kind=kind, owner=owner, thread_id=thread_id, epoch="", created=now, due=due, messages=stored)
             # A thread's own messages do not tell what summaries took from it before.
             view = ThreadView({message.id for message in stored}, is_complete=False) if is_thread else None
-            self._perform(outbox.record(draft, view))
+            self._run(outbox.record(draft, view))
 
     async def adrain(self, owner: Owner, thread_id: str | None = None) -> Drained:
         """Apply what is pending for an owner, or only for one thread."""
         with self._terms() as terms:
-            return await self._aperform(drain(owner, terms, thread_id))
+            return await self._arun(drain(owner, terms, thread_id))
 
-    async def asweep(self, owners: Sequence[Owner]) -> list[Drained]:
-        """Drain several owners side by side; one whose store or model fails does not stop the others."""
-        return await self._for_each(owners, self.adrain, Drained(failed=1))
-
-    async def aroll_up(self, owners: Sequence[Owner]) -> list[bool]:
-        """Fold what of each owner's journal is due into their history, and say of whom something was."""
-
-        async def roll_up_one(owner: Owner) -> bool:
-            try:
-                with self._terms() as terms:
-                    return await self._aperform(roll_up(owner, terms))
-            except BudgetUsedUp:  # no failure: it is due again tomorrow
-                return False
-
-        return await self._for_each(owners, roll_up_one, False)
-
-    async def _for_each(self, owners: Sequence[Owner], work: Callable[[Owner], Awaitable[T]], failed: T) -> list[T]:
-        places = asyncio.Semaphore(_SIDE_BY_SIDE)
-        users = {owner.segment: asyncio.Lock() for owner in owners}  # a lease is of all agents
-
-        async def guarded(owner: Owner) -> T:
-            async with users[owner.segment], places:
-                with tolerated(logger, "memory work for %s failed", owner.due_key, level=logging.ERROR):
-                    return await work(owner)
-                return failed  # what it was waits for the next time
-
-        return list(await asyncio.gather(*map(guarded, owners)))
+    async def aroll_up(self, owner: Owner) -> bool:
+        """Fold what of an owner's journal is due into their history, and say whether something was."""
+        with self._terms() as terms:
+            return await self._arun(roll_up(owner, terms))
 
     @contextmanager
     def _terms(self) -> Iterator[Terms]:
@@ -149,13 +119,14 @@ class MemoryUpdater:
         finally:
             self._worker.under_way.discard(terms.token)
 
-    def _perform(self, effects: WorkerEffects[T]) -> T:
-        calls: Handlers = {ModelCall: lambda effect: self._calls.run(*self._call(effect))}
-        return run(self._store, effects, calls, seconds=self._config.store_timeout_seconds)
+    def _run(self, effects: WorkerEffects[T]) -> T:
+        asking: Handlers = {ModelCall: lambda effect: self._calls.run(*self._call(effect))}
+        return run(self._store, effects, asking, seconds=self._config.store_timeout_seconds)
 
-    async def _aperform(self, effects: WorkerEffects[T]) -> T:
-        calls: AsyncHandlers = {ModelCall: lambda effect: self._calls.arun(*self._call(effect))}
-        return await arun(self._store, effects, self._config.store_timeout_seconds, others=calls, aside=True)
+    async def _arun(self, effects: WorkerEffects[T]) -> T:
+        asking: AsyncHandlers = {ModelCall: lambda effect: self._calls.arun(*self._call(effect))}
+        seconds = self._config.store_timeout_seconds
+        return await arun(self._store, effects, seconds, others=asking, aside=True)
 
     def _call(self, effect: ModelCall) -> tuple[Callable[[], Any], float, float]:
         def call() -> Any:

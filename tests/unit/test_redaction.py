@@ -85,7 +85,7 @@ async def test_history_of_the_days_it_was_said_on_is_told_anew_whatever_its_word
 
 
 async def roll_up(bench: MemoryBench) -> None:
-    assert await bench.updater.aroll_up([ADA]) == [True]
+    assert await bench.updater.aroll_up(ADA)
 
 
 def test_a_confirmation_goes_with_the_thread_that_it_was_said_in() -> None:

@@ -129,11 +129,11 @@ def profile(bench: MemoryBench) -> dict[str, str]:
 async def test_a_roll_up_writes_history_once_a_day_and_prunes() -> None:
     bench = bench_of_days(0, 1, 2, config=MemoryConfig(journal_days=2))
     assert iso_time(bench.clock()).startswith(day(0))
-    assert await bench.updater.aroll_up([ADA]) == [False]
+    assert not await bench.updater.aroll_up(ADA)
     bench.clock.advance(3 * 86_400)
-    assert await bench.updater.aroll_up([ADA]) == [True]
+    assert await bench.updater.aroll_up(ADA)
     assert profile(bench) == {"history.recent": "account 1"}
-    assert await bench.updater.aroll_up([ADA]) == [False]
+    assert not await bench.updater.aroll_up(ADA)
     assert len(bench.model.prompts) == 1
     assert [each.day for each in run(bench.store, read_journal(ADA, INITIAL_EPOCH))] == [day(1), day(2)]
 
@@ -142,9 +142,10 @@ async def test_a_failing_model_leaves_the_roll_up_due() -> None:
     bench = bench_of_days(0)
     bench.clock.advance(86_400)
     bench.model.replies.append(TimeoutError())
-    assert await bench.updater.aroll_up([ADA]) == [False]
+    with pytest.raises(TimeoutError):
+        await bench.updater.aroll_up(ADA)
     assert profile(bench) == {}
-    assert await bench.updater.aroll_up([ADA]) == [True]
+    assert await bench.updater.aroll_up(ADA)
     assert profile(bench) == {"history.recent": "account 2"}
 
 
@@ -157,7 +158,7 @@ async def test_a_new_day_is_added_to_recent_without_telling_the_others_again() -
     bench = bench_of_days(0, 1, 2)
     for days in (2, 1):
         bench.clock.advance(days * 86_400)
-        assert await bench.updater.aroll_up([ADA]) == [True]
+        assert await bench.updater.aroll_up(ADA)
     assert journal_of(bench, 0) == [day(0), day(1)]
     assert journal_of(bench, 1) == [day(2)]
     assert "account 1" in bench.model.prompts[1][0].text
@@ -170,7 +171,7 @@ async def test_recent_is_told_anew_once_a_fact_of_its_days_is_deleted_though_it_
     bench.drain()
     bench.model.respond = lambda _: "They have a favourite fruit."
     bench.clock.advance(86_400)
-    assert await bench.updater.aroll_up([ADA]) == [True]
+    assert await bench.updater.aroll_up(ADA)
     store = FactStore(bench.store, ADA, clock=bench.clock)
     store.delete(next(fact.id for fact in store.list() if "figs" in fact.content))
     bench.record(bench.messages("I saw a boat", begin=3), kind="cut", thread="W")
@@ -178,7 +179,7 @@ async def test_recent_is_told_anew_once_a_fact_of_its_days_is_deleted_though_it_
     bench.drain()
     bench.clock.advance(86_400)
     bench.model.respond = accounts
-    assert await bench.updater.aroll_up([ADA]) == [True]
+    assert await bench.updater.aroll_up(ADA)
     assert "They have a favourite fruit." not in bench.model.prompts[-1][0].text
     assert "figs" not in bench.model.prompts[-1][1].text
     assert "plums" in profile(bench)["history.recent"]
