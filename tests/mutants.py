@@ -794,7 +794,7 @@ MUTANTS = (
         "memory/erase.py",
         "outbox.remove(owner, lambda entry: entry.thread_id == thread_id)",
         "outbox.remove(owner, lambda _: False)",
-        (PROMISES,),
+        (matrix("erase thread-none"),),
     ),
     Mutant(
         "a scheduled reply is read apart from its message",
