@@ -899,7 +899,7 @@ MUTANTS = (
         "memory/facts/applying.py",
         "went = self._facts.limit(self._config)",
         "went: list[Fact] = []",
-        (HANDS,),
+        (matrix("learn-none"),),
     ),
     Mutant(
         "a turn waits for a store as long as it hangs",
