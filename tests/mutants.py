@@ -651,7 +651,7 @@ MUTANTS = (
     ),
     Mutant(
         "a sweep reads what was said to one agent of a user",
-        "graphs/service.py",
+        "graphs/process/service.py",
         "            async with users[owner.segment], places:",
         "            async with places:",
         (UPDATES,),
