@@ -1,4 +1,4 @@
-"""Every relative link of the papers leads somewhere: to a file that is there, and to a heading of it."""
+"""The papers: every relative link leads to a file that is there, and to a heading of it; the docs are short."""
 
 import re
 from pathlib import Path
@@ -38,3 +38,7 @@ def test_the_first_page_names_every_page() -> None:
     first = HOUSE / "docs" / "README.md"
     named = {(first.parent / link).resolve() for link in _LINK.findall(first.read_text())}
     assert set(PAGES) - set(PAPERS) - {first} <= named
+
+
+def test_the_docs_have_ten_thousand_words_at_most() -> None:
+    assert sum(len(page.read_text().split()) for page in set(PAGES) - set(PAPERS)) <= 10_000
