@@ -25,7 +25,7 @@ from memory.facts.rules import FactSet
 from memory.journal.journal import read_journal, redact, revision_drop
 from memory.journal.journal import write as write_lines
 from memory.message import StoredMessage, find_gone
-from memory.namespaces import Kind, Owner, is_imported, owner_of, thread_namespace
+from memory.namespaces import DUE, Kind, Owner, is_imported, owner_of, thread_namespace
 from memory.threads import write_thread_epoch
 from memory.updates import outbox
 from memory.updates.rollup import PROGRESS_KEY, sections_telling, tell_again
@@ -243,7 +243,7 @@ def _erase_user(user: Owner, now: float) -> StoreEffects[int]:
             if owner := owner_of(namespace):
                 threads = {_thread_of(item) for item in items} - {""}
                 notes = [delete(thread_namespace(thread_id), owner.due_key) for thread_id in sorted(threads)]
-                deletes = [*deletes, delete(owner.due_namespace, owner.due_key), *notes, revision_drop(owner)]
+                deletes = [*deletes, delete(DUE, owner.due_key), *notes, revision_drop(owner)]
             yield deletes
             deleted += len(items)
     return deleted

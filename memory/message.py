@@ -17,7 +17,7 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
-from memory.forms import plain, read_as
+from memory.forms import plain
 from memory.text import after_thoughts, digest, fit_name, normalize, sanitize, without_middle
 
 Message = TypeVar("Message", bound=BaseMessage)
@@ -81,11 +81,6 @@ class StoredMessage:
     def to_json(self) -> dict[str, object]:
         """Return the JSON form that the store keeps."""
         return {name: each for name, each in plain(self).items() if each or name not in ("edit", "name")}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, object]) -> Self:
-        """Return the message of a stored JSON form; `ValueError` if it is none."""
-        return read_as(cls, value)
 
 
 def find_gone(

@@ -5,17 +5,19 @@ import re
 from dataclasses import dataclass
 from typing import Literal, Self
 
+from memory.text import digest
+
 ROOT = "palimpsest"
-DUE_ROOT = "palimpsest-due"
-DUE_SHARDS = 16
+DUE = ("palimpsest-due",)
+"""Where it stands which owners have something pending, and when it is due, by their `due_key`."""
 THREADS_ROOT = "palimpsest-threads"
 DELETIONS = (THREADS_ROOT, "deletions")
 """Where requests to delete a thread are recorded until they are carried out."""
 ERASED_ROOT = "palimpsest-erased"
 ERASED_SHARD_DIGITS = 2
+"""So many hex digits of a thread's digest name its shard: erasing reads one shard whole, to drop what is old."""
 PROBE = ("palimpsest-probe",)
 """Where nothing stands: what asks a store whether it answers reads here, and deletes what is not there."""
-"""So many hex digits of a thread's digest name its shard: erasing reads one shard whole, to drop what is old."""
 
 Kind = Literal[
     "facts", "confirmations", "history", "profile", "journal", "outbox", "seen", "receipts", "vectors", "sources"
@@ -73,11 +75,6 @@ class Owner:
         return (ROOT, self.segment, "control")
 
     @property
-    def due_namespace(self) -> tuple[str, ...]:
-        """The shard of the due markers in which this owner's marker stands."""
-        return (DUE_ROOT, str(int(self.segment[2:10], 16) % DUE_SHARDS))
-
-    @property
     def due_key(self) -> str:
         """The key of this owner's due marker: segment and agent, no text."""
         return f"{self.segment}.{self.agent_name}"
@@ -122,8 +119,7 @@ def checked_source(source: str) -> str:
 def source_unit(owner: Owner, source: str) -> str:
     """Return what the ids of all threads begin with that an owner imported together, and are erased together."""
     # Other users may name their imports alike, and what is noted of threads is noted for all users in one place.
-    whose = hashlib.sha256(owner.due_key.encode()).hexdigest()[:8]
-    return f"import:{checked_source(source)}:{whose}"
+    return f"import:{checked_source(source)}:{digest(owner.due_key)[:8]}"
 
 
 def imported_thread(unit: str, conversation: str) -> str:
@@ -140,11 +136,6 @@ def unit_of(thread_id: str) -> str:
 def is_imported(thread_id: str) -> bool:
     """Say whether memory knows a thread from an import; no server has one of such an id."""
     return _IMPORTED.match(thread_id) is not None
-
-
-def due_namespaces() -> tuple[tuple[str, ...], ...]:
-    """Return all shards of the due markers."""
-    return tuple((DUE_ROOT, str(shard)) for shard in range(DUE_SHARDS))
 
 
 def thread_namespace(thread_id: str) -> tuple[str, ...]:
@@ -168,4 +159,4 @@ def erased_thread_key(thread_id: str) -> str:
 
 
 def _thread_digest(thread_id: str) -> str:
-    return hashlib.sha256(thread_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return digest(thread_id)[:32]

@@ -51,11 +51,7 @@ def word_set(words: str, form: Callable[[str], str] = str) -> frozenset[str]:
 
 
 def _class_of(chars: Iterable[str]) -> str:
-    """Return characters as a class of a pattern, neighbours as a range."""
-    points = sorted(map(ord, chars))
-    starts = [point for at, point in enumerate(points) if at == 0 or points[at - 1] != point - 1]
-    ends = [point for at, point in enumerate(points) if at == len(points) - 1 or points[at + 1] != point + 1]
-    return "".join(rf"\U{start:08x}-\U{end:08x}" for start, end in zip(starts, ends, strict=True))
+    return f"[{re.escape(''.join(chars))}]"
 
 
 def _is_mark(char: str) -> bool:
@@ -66,10 +62,8 @@ def _is_mark(char: str) -> bool:
 
 # The planes that have characters of these sorts: to look at all of Unicode would take a second of every start.
 _CHARS: Final = tuple(map(chr, (*range(0x20000), *range(0xE0000, 0xE1000))))
-_DROPPED = re.compile(
-    f"[{_class_of(char for char in _CHARS if unicodedata.category(char) in _UNSEEN and char not in _KEPT)}]"
-)
-_MARK: Final = f"[{_class_of(filter(_is_mark, _CHARS))}]"
+_DROPPED = re.compile(_class_of(char for char in _CHARS if unicodedata.category(char) in _UNSEEN and char not in _KEPT))
+_MARK: Final = _class_of(filter(_is_mark, _CHARS))
 _MANY_MARKS = re.compile(f"{_MARK}{{{_MARKS_ON_A_LETTER}}}(?={_MARK})")
 _TWO_MARKS = re.compile(_MARK * 2)
 

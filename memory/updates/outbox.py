@@ -15,7 +15,7 @@ from memory.door import transaction
 from memory.effects import PAGE, StoreEffects, delete, put, read, read_many, scan, side_by_side
 from memory.forms import plain, read_as
 from memory.message import iso_time
-from memory.namespaces import Kind, Owner, due_namespaces, owner_of, thread_namespace
+from memory.namespaces import DUE, Kind, Owner, owner_of, thread_namespace
 from memory.threads import erased_between, read_thread_erase
 from memory.updates.entry import Entry
 from memory.updates.late import Late
@@ -60,7 +60,7 @@ def record(
         read_thread_erase(draft.thread_id),
         read_entries(owner, [draft.key] if view is None else None),
         read(notes, owner.due_key),
-        read(owner.due_namespace, owner.due_key),
+        read(DUE, owner.due_key),
     )
     entry = replace(draft, epoch=draft.epoch or control.epoch)
     if entry.kind == "turn":  # of what a summary cuts nobody knows after which edits it was said
@@ -85,7 +85,7 @@ def record(
         writes.append(put(notes, owner.due_key, late.noted(note) if late else {}))
     # With one more entry the marker is due no later than before.
     due = min(_due_of(marker, entry.due), entry.due)
-    yield [*writes, put(owner.due_namespace, owner.due_key, {"due": due})]
+    yield [*writes, put(DUE, owner.due_key, {"due": due})]
     return Queued(key, iso_time(entry.due))
 
 
@@ -134,9 +134,9 @@ def change(
     writes += [delete(owner.namespace("outbox"), key) for key in was if key not in now]
     due = min((entry.due for entry in after if entry.state != "dead"), default=None)
     if is_whole and due is None:
-        writes.append(delete(owner.due_namespace, owner.due_key))
+        writes.append(delete(DUE, owner.due_key))
     elif is_whole:
-        writes.append(put(owner.due_namespace, owner.due_key, {"due": due}))
+        writes.append(put(DUE, owner.due_key, {"due": due}))
     if writes:
         yield [*writes]
 
@@ -187,8 +187,8 @@ def _due_of(marker: Item | None, default: float) -> float:
 
 def due_owners(now: float | None) -> StoreEffects[list[Owner]]:
     """Read the owners whose marker is due at `now` (seconds since the epoch); `None` reads all that have one."""
-    shards = yield from side_by_side(*map(scan, due_namespaces()))
-    return _owners(item for items in shards for item in items if now is None or _due_of(item, 0.0) <= now)
+    markers = yield from scan(DUE)
+    return _owners(item for item in markers if now is None or _due_of(item, 0.0) <= now)
 
 
 def read_owners(thread_id: str) -> StoreEffects[list[Owner]]:

@@ -17,7 +17,7 @@ from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.effects import arun
 from memory.facts.store import FactStore
-from memory.namespaces import Owner
+from memory.namespaces import DUE, Owner
 from memory.turn import Closing
 from memory.updates.outbox import change, due_owners, read_entries, retry_dead
 from tests.fakes import Clock, RecordingModel, learns
@@ -110,7 +110,7 @@ async def test_once_a_day_a_sweep_finds_what_has_no_marker(store: BaseStore) -> 
     process = Process(kind=Untriggered)
     await process.service.asweep(store)
     await process.say(store, "I like figs")
-    await store.adelete(ADA.due_namespace, ADA.due_key)
+    await store.adelete(DUE, ADA.due_key)
     process.clock.advance(23 * 3600)
     assert await process.service.asweep(store) == []
     process.clock.advance(3600)

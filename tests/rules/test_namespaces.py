@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.namespaces import Owner, due_namespaces, owner_of, user_segment
+from memory.namespaces import Owner, owner_of, user_segment
 
 identities = st.text(alphabet=st.characters(codec=None, exclude_categories=()), min_size=1)
 
@@ -46,7 +46,6 @@ def test_namespaces_lead_back_to_their_owner(user_id: str) -> None:
     owner = Owner.of(user_id, "helper")
     assert owner_of(owner.namespace("facts")) == owner
     assert Owner.from_due_key(owner.due_key) == owner
-    assert owner.due_namespace in due_namespaces()
 
 
 @pytest.mark.parametrize("namespace", [("palimpsest",), ("other", "a", "b", "c"), ("palimpsest", "ada", "x", "facts")])

@@ -7,6 +7,7 @@ from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.effects import run
 from memory.journal.journal import append
+from memory.namespaces import DUE
 from tests.memory_bench import ADA, MemoryBench
 from tests.unit.test_rollup import FIRST, entry
 
@@ -23,7 +24,7 @@ def test_a_clock_that_is_set_back_puts_off_neither_the_daily_sweep_nor_the_hourl
     asyncio.run(service.asweep(bench.store))
     assert asyncio.run(service.arollup(bench.store, None)) == 0
     bench.say("I like figs")
-    bench.store.delete(ADA.due_namespace, ADA.due_key)
+    bench.store.delete(DUE, ADA.due_key)
     run(bench.store, append(ADA, [entry(WRITTEN)]))
     bench.clock.advance(-20 * DAY)
     asyncio.run(service.asweep(bench.store))

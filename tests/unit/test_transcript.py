@@ -1,15 +1,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.message import StoredMessage
+from memory.message import Role, StoredMessage
 from memory.text import flush_hash
 from memory.updates.transcript import unseen
 
 NOW = "2026-11-22T10:00:00+00:00"
 
 
-def said(name: str, role: str, text: str, time: str = NOW) -> StoredMessage:
-    return StoredMessage.from_json({"id": name, "role": role, "text": text, "time": time})
+def said(name: str, role: Role, text: str, time: str = NOW) -> StoredMessage:
+    return StoredMessage(name, role, text, time)
 
 
 def user(name: str, text: str) -> StoredMessage:
