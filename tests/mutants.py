@@ -328,8 +328,10 @@ MUTANTS = (
     Mutant(
         "what is learned is lost where the process is killed before it is applied",
         "memory/updates/update.py",
-        "@transaction\ndef _apply(",
-        "def _apply(",
+        "_apply(owner, claim, portion, later, replace(found, harmless=harmless), work, terms)\n",
+        "_apply(owner, claim, portion, later, Extraction(), work, terms)\n"
+        "        yield from transaction(change_facts)(owner, found, thread_id=receipt.thread_id, epoch=receipt.epoch, "
+        "now=receipt.time, config=terms.config)\n",
         (matrix("learn-kill"),),
     ),
     Mutant(
