@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 from langgraph.errors import GraphBubbleUp
 
-from memory.failure_chain import chain
-
 # Names such as `unsupported_parameter`, `messages.[0].content`; a key that an answer repeats is longer, or masked.
 _NAME = re.compile(r"[A-Za-z0-9_.\[\]-]{1,60}")
 
@@ -19,6 +17,16 @@ _TOO_LONG = re.compile(
     r"|input token count|too many tokens(?!.{0,20}please wait)",
     re.IGNORECASE,
 )
+
+
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what it came from, each once; of a group the first."""
+    seen = set[int]()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else None
+        error = inner or error.__cause__ or error.__context__  # in which httpx leaves what TLS said
 
 
 def provider_reason(error: BaseException) -> str:

@@ -163,7 +163,7 @@ def entries_of(
     draft: JournalEntry,
     exchanges: Iterable[Sequence[StoredMessage]],
     zone: tzinfo = UTC,
-    cut: Collection[str] | None = None,
+    cut: Collection[str] = (),
     approval: Approval = "off",
     harmless: Collection[str] = (),
 ) -> list[JournalEntry]:
@@ -173,16 +173,15 @@ def entries_of(
         draft: What all of them share; its day is that of the writing.
         exchanges: What was said, each with at least one message.
         zone: The user's time zone.
-        cut: Ids of the messages that a summary took away; by default all of them are as the draft says.
+        cut: Ids of the messages that a summary took away; an exchange without any is as the draft says.
         approval: What waits for the user's yes.
         harmless: Ids of the messages that a model marked so.
     """
     made, before = list[JournalEntry](), list[str]()
     for exchange in exchanges:
         messages = tuple(replace(message, seen=False) for message in exchange)
-        entry = replace(draft, day=day_of(exchange[0].time, zone), messages=messages)
-        if cut is not None:
-            entry = replace(entry, source="cut" if any(one.id in cut for one in messages) else "turn")
+        source: LineSource = "cut" if any(one.id in cut for one in messages) else draft.source
+        entry = replace(draft, day=day_of(exchange[0].time, zone), messages=messages, source=source)
         made.append(entry.judged(approval, harmless, before))
         before = [message.text for message in messages]
     return made

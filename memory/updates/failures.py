@@ -7,8 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import Literal
 
 from memory.config import MemoryConfig
-from memory.failure_chain import chain
-from memory.provider_reason import first_status, says_too_long
+from memory.provider_reason import chain, first_status, says_too_long
 
 FailureKind = Literal["not_now", "again", "never"]
 """`not_now`: no fault of the call, it passes by itself. `again`: the same call may succeed. `never`: it will not."""

@@ -60,8 +60,7 @@ class UpdateReceipt:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form that the store keeps and clients get."""
-        value = plain(self)
-        return value if self.waiting else {name: each for name, each in value.items() if name != "waiting"}
+        return plain(self)
 
 
 def read_seen(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[dict[str, str]]:

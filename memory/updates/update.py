@@ -315,7 +315,7 @@ def _write_lines(read: _Claim, terms: Terms, harmless: Collection[str] = ()) -> 
     """
     last, said, zone = read.batch[-1], read.reading.said, read.control.zone or UTC
     approval = stricter(terms.config.approval, read.control.approval)
-    draft = JournalEntry(day_of(terms.now(), zone), last.thread_id, (), last.epoch, last.model)
+    draft = JournalEntry(day_of(terms.now(), zone), last.thread_id, (), last.epoch, last.model, source="turn")
     cut = {message.id for message in read.reading.cut}
     gone = with_replies(said, read.forgotten)
     told = exchanges(message for message in said if message.id not in gone)

@@ -12,7 +12,7 @@ import pytest
 
 HOUSE = Path(__file__).parents[2]
 EVERYONE_MAY_KNOW = {"config", "namespaces", "text", "prompts", "message"}
-EVERYONE_MAY_KNOW |= {"door", "effects", "forms", "control", "threads", "provider_reason", "failure_chain", "tracing"}
+EVERYONE_MAY_KNOW |= {"door", "effects", "forms", "control", "threads", "provider_reason", "tracing"}
 COUNTING = {"memory.context.tokens", "memory.context.budget"}
 MAY_KNOW = {
     "context": {"context"},
