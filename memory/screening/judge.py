@@ -50,7 +50,7 @@ _SUBJECTS: Final = {
 }
 _PASSED_OVER: Final = word_set("the this an a any please kindly and then also so but or always never just now")
 # A sentence with none of these words, and with no clause that may begin with its verb, needs `Judge.plain` more to be
-# held. Among 2,702 plain facts that nothing was learned from, 2.6 % are held as orders (docs/understand/screening.md).
+# held. Among 2,702 plain facts that nothing was learned from, 2.6 % are held as orders.
 _DEMANDING: Final = word_set("""
     assistant assistants assistant's you your yours you're yourself ai ai's ais bot bots model chatbot agent agents llm
     chatgpt u ur system prompt prompts instruction instructions rules rule directive must shall should may needs ought
