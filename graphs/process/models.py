@@ -5,7 +5,7 @@ With `provider_models.py` and `model_failures.py` the only files that know provi
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
@@ -24,7 +24,11 @@ _LOOP_ENDED = "Event loop is closed"  # asyncio's own words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProfile:
-    """What a model can bear, in tokens; `fit_to_profile` applies it.
+    """What the embedded local model can bear, in tokens; `fit_to_profile` applies it.
+
+    On two cores it reads about 50 tokens a second and writes about 20: 3,072 tokens that are not cached take a minute,
+    a reply of 384 tokens 20 s. Of a whole conversation it summarizes the beginning, and it copies an existing summary;
+    six messages at a time it does well.
 
     Attributes:
         max_tokens: The longest prompt worth sending.
@@ -33,20 +37,24 @@ class ModelProfile:
         memory_tokens: The largest memory block.
         delta_tokens: The most that memory puts before one later message.
         reply_tokens: The longest reply.
-        cache_ttl_seconds: How long its server keeps a prompt's prefix.
+        cache_ttl_seconds: How long its server keeps a prompt's prefix: it drops one when another thread talks, never
+            because it is old.
         calls_tools: Whether it is worth telling it of tools.
-        summarize: Whether turns wait for its summaries, where nobody chose.
+        summarize: Whether turns wait for its summaries, where nobody chose: one takes it minutes, more behind a chat.
     """
 
-    max_tokens: int
-    max_summary_tokens: int
-    summary_portion_tokens: int
-    memory_tokens: int
-    delta_tokens: int
-    reply_tokens: int
-    cache_ttl_seconds: float
-    calls_tools: bool
-    summarize: SummarizeWhen
+    max_tokens: int = 3072
+    max_summary_tokens: int = 256
+    summary_portion_tokens: int = 160
+    memory_tokens: int = 512
+    delta_tokens: int = 60
+    reply_tokens: int = 384
+    cache_ttl_seconds: float = 3600.0
+    calls_tools: bool = False
+    summarize: SummarizeWhen = "after"
+
+
+_LOCAL_PROFILE = ModelProfile()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +67,6 @@ class LocalCall:
     is_awaited: bool
     sampling: Mapping[str, object]
 
-
-# On two cores it reads about 50 tokens a second and writes about 20: 3,072 tokens that are not cached take a minute,
-# a reply of 384 tokens 20 s. Its server drops a prefix when another thread talks, never because it is old. Of a whole
-# conversation it summarizes the beginning, and it copies an existing summary; six messages at a time it does well.
-_LOCAL_PROFILE = ModelProfile(
-    max_tokens=3072,
-    max_summary_tokens=256,
-    summary_portion_tokens=160,
-    memory_tokens=512,
-    delta_tokens=60,
-    reply_tokens=384,
-    cache_ttl_seconds=3600.0,
-    calls_tools=False,
-    summarize="after",  # a summary takes it minutes, more when it is written behind a chat
-)
 
 # A sampler that avoids what was said before (llama.cpp's DRY, repetition penalties) cannot tell a loop from a fact that
 # is copied: it changes names and drops numbers. So memory and summaries have none: what they write is bounded, and
@@ -205,11 +198,7 @@ def input_tokens(model: BaseChatModel) -> int:
     return told if isinstance(told, int) and told > 0 else 0
 
 
-@runtime_checkable
-class _HasBackground(Protocol):
-    def in_background(self) -> BaseChatModel: ...
-
-
 def in_background(model: BaseChatModel) -> BaseChatModel:
     """Return the model for a call that no turn waits for: a local one is asked where it has a low priority."""
-    return model.in_background() if isinstance(model, _HasBackground) else model
+    behind = getattr(model, "in_background", None)
+    return cast("BaseChatModel", behind()) if behind else model

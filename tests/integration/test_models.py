@@ -42,25 +42,6 @@ def test_another_server_streams() -> None:
         assert len([chunk for chunk in chunks if chunk.text]) == 3
 
 
-def test_the_local_server_is_told_the_slot_and_the_length_of_the_reply() -> None:
-    with StubModel() as stub:
-        for purpose in ("chat", "summary", "memory"):
-            load_chat_model("local", local(stub.url), purpose=purpose).invoke("hi")
-        chat, summary, memory = (request.body for request in stub.requests)
-        assert (chat["id_slot"], summary["id_slot"], memory["id_slot"]) == (0, 0, 1)
-        assert chat["cache_prompt"] is True
-        assert chat["max_completion_tokens"] == 384
-
-
-def test_no_sampler_of_the_local_server_changes_what_memory_and_summaries_copy() -> None:
-    """DRY and repetition penalties take a fact that is written again for a loop: "2027" vanishes, names change."""
-    with StubModel() as stub:
-        for purpose in ("summary", "memory"):
-            load_chat_model("local", local(stub.url), purpose=purpose).invoke("hi")
-        for request in stub.requests:
-            assert not [name for name in request.body if "dry" in name or "penalty" in name]
-
-
 def test_structured_output_is_asked_for_as_a_json_schema() -> None:
     schema = {"title": "facts", "type": "object", "properties": {"fact": {"type": "string"}}}
     with StubModel(always(Reply.json({"fact": "Likes tea"}))) as stub:
