@@ -1,7 +1,6 @@
 """One Postgres as saver and store need it: a pool of connections, tables made once, clear errors where it is away."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
@@ -11,8 +10,6 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg.sql import SQL, Literal
 from psycopg_pool import AsyncConnectionPool
-
-logger = logging.getLogger(__name__)
 
 Connection = AsyncConnection[DictRow]
 Pool = AsyncConnectionPool[Connection]

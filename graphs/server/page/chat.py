@@ -28,7 +28,7 @@ async def show_sources(asked: PageRequest) -> Response:
         facts=[there[each] for each in wanted if each in there],
         gone=sum(each not in there for each in wanted),
         sections=[(SECTIONS[each], texts[each]) for each in _listed_ids(asked.one("profile")) if each in texts],
-        entries=await call.run(read_entries(call.owner, await asked.epoch(), _listed_ids(asked.one("recalled")))),
+        entries=await call.run(read_entries(call.owner, asked.control.epoch, _listed_ids(asked.one("recalled")))),
     )  # fmt: skip
 
 
@@ -36,7 +36,7 @@ async def show_sources(asked: PageRequest) -> Response:
 async def show_learned(asked: PageRequest) -> Response:
     """Show what memory learned after a time, with the undo of each update; nothing where that is nothing."""
     since = asked.one("since")
-    done = await asked.call.run(read_receipts(asked.call.owner, await asked.epoch(), since))
+    done = await asked.call.run(read_receipts(asked.call.owner, asked.control.epoch, since))
     facts = await facts_named(asked, done) if done else {}
     answer = asked.show("learned.html", "facts", updates=done, facts=facts)
     answer.headers["X-Since"] = done[-1].time if done else since

@@ -11,10 +11,9 @@ from graphs.server.api.facts import FactEdit, NewFact, unconfirmed
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import StrictModel
 from graphs.server.page.pages import PageRequest, PageRoutes
-from graphs.server.page.rendering import HEADERS
+from graphs.server.page.rendering import HEADERS, WHY
 from memory.archive.entries import fact_lines
 from memory.config import Category
-from memory.control import read_control
 from memory.facts.confirmations import read_confirmations
 from memory.facts.fact import Fact, FactChanged, FactNotFound
 from memory.journal.journal import read_journal
@@ -67,12 +66,11 @@ async def _list(
         facts.sort(key=lambda fact: (fact.created_at, fact.id), reverse=wanted.sort == "newest")
     # Of a list that has become shorter, its last page.
     offset = min(wanted.offset, max(len(facts) - 1, 0) // PAGE_SIZE * PAGE_SIZE)
-    control = await asked.call.run(read_control(asked.call.owner))
     return asked.show(
         "facts_list.html" if asked.is_fragment and not whole else "facts.html", "facts",
         wanted=wanted.model_copy(update={"offset": offset}), facts=facts[offset : offset + PAGE_SIZE],
         total=len(facts), of_all=len(everything), confirmed=await _counts(asked),
-        is_learning=control.learning and asked.call.service.settings.memory.enabled, is_used=control.use,
+        is_learning=asked.control.learning and asked.call.service.settings.memory.enabled, is_used=asked.control.use,
         page_size=PAGE_SIZE, said=said, undo=undo, afresh=afresh,
     )  # fmt: skip
 
@@ -98,8 +96,7 @@ async def add_from_form(asked: PageRequest) -> Response:
     known = {fact.id for fact in await asked.facts.alist(None)}
     fact = await asked.facts.acreate(new.content, new.category, new.confidence, source="page", pinned=new.pinned)
     if fact.status == "quarantined":
-        why = "may hold a secret" if fact.held == "secret" else "reads as an order to the assistant"
-        raise RefusedRequest(409, f"It {why}: it waits under Waiting until you release it.")
+        raise RefusedRequest(409, f"It {WHY[fact.held]}: it waits under Waiting until you release it.")
     if not asked.is_fragment:
         return asked.go("facts", saved=1)
     # The list as it is without a filter: a new fact that a filter hides would seem to be lost.
@@ -209,7 +206,7 @@ async def show_history(asked: PageRequest) -> Response:
 async def show_source(asked: PageRequest) -> Response:
     """Show what was said where a fact comes from, as the journal has it."""
     thread, marked = asked.one("thread"), set(asked.one("messages").split(","))
-    journal = await asked.call.run(read_journal(asked.call.owner, await asked.epoch()))
+    journal = await asked.call.run(read_journal(asked.call.owner, asked.control.epoch))
     entries = [each for each in journal if each.thread_id == thread]
     places = [place for place, each in enumerate(entries) if marked & {said.id for said in each.messages}]
     # The exchange itself, and the one before it, which it may answer to.

@@ -20,7 +20,7 @@ pages = PageRoutes()
 
 async def held_facts(asked: PageRequest) -> dict[str, Any]:
     """Return what the part of the page that decides shows: what waits, until when, and what is asked about."""
-    lines = await asked_about(asked.call, await asked.epoch())
+    lines = await asked_about(asked.call, asked.control.epoch)
     approval = await approval_of(asked.call, len(lines))
     there = {fact.id: fact for fact in await asked.facts.alist(None)}
     held = [fact for fact in there.values() if fact.status in HELD]
@@ -85,7 +85,7 @@ async def say_no_to_all(asked: PageRequest) -> Response:
 @pages.post("held-again")
 async def take_no_back(asked: PageRequest) -> Response:
     """Let a fact wait again that somebody has just said no to; what the form says of it is checked as an import is."""
-    epoch, now = await asked.epoch(), asked.now
+    epoch, now = asked.control.epoch, asked.now
     try:
         raw = json.loads(asked.one("fact"))
         held = {**raw, "status": raw["status"] if raw["status"] in HELD else "waiting"}
@@ -114,7 +114,7 @@ async def answer_line(asked: PageRequest) -> Response:
 async def answer_all_lines(asked: PageRequest) -> Response:
     """Say yes or no to all messages that wait."""
     yes = asked.one("recall") == "yes"
-    lines = await asked_about(asked.call, await asked.epoch())
+    lines = await asked_about(asked.call, asked.control.epoch)
     if not lines:
         raise RefusedRequest(409, "Nothing waits any more.")
     count = len(lines)

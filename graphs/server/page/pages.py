@@ -22,7 +22,7 @@ from graphs.server.api.guard import (
 )
 from graphs.server.api.routing import PREFIX, AgentQuery, Call, StrictModel, let_in
 from graphs.server.page.rendering import HEADERS, address, is_fragment, refusal_page, render
-from memory.control import read_epoch
+from memory.control import Control, read_control
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 
@@ -42,11 +42,13 @@ class PageRequest:
     Attributes:
         request: The request.
         call: Whose memory it is about.
+        control: The user's switches and epoch, as they were when it came.
         form: What its form says; a name may occur several times.
     """
 
     request: Request
     call: Call
+    control: Control
     form: list[tuple[str, str]]
 
     @property
@@ -58,10 +60,6 @@ class PageRequest:
     def facts(self) -> FactStore:
         """The facts that it is about."""
         return facts_of(self.call)
-
-    async def epoch(self) -> str:
-        """Read the user's epoch."""
-        return await self.call.run(read_epoch(self.call.owner))
 
     @property
     def is_fragment(self) -> bool:
@@ -137,7 +135,8 @@ async def _answered(request: Request, answer: Answer) -> Response:
             call = Call(user_id=user_id, owner=Owner.of(user_id, named.agent_name), service=service)
             body = b"".join([piece async for piece in body_of(request, _LARGEST_FORM)])
             form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
-            return await answer(PageRequest(request=request, call=call, form=form))
+            control = await call.run(read_control(call.owner))
+            return await answer(PageRequest(request=request, call=call, control=control, form=form))
     except RefusedRequest as problem:
         return refusal_page(request, problem, form)
     except ValidationError as wrong:

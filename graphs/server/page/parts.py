@@ -15,7 +15,6 @@ from graphs.server.api.routing import Empty
 from graphs.server.page.held import held_facts
 from graphs.server.page.pages import PageRequest, PageRoutes
 from memory.archive.importing import Importer
-from memory.control import read_control
 from memory.facts.fact import Fact
 from memory.facts.profile import MAX_SECTION_CHARS
 from memory.updates.receipts import UpdateReceipt, read_receipts
@@ -60,11 +59,11 @@ async def save_section(asked: PageRequest) -> Response:
 async def show_journal(asked: PageRequest) -> Response:
     """Show what was said, the newest days first; so many days at once."""
     until = asked.one("until")
-    found = await journal_of(asked.call, await asked.epoch())
+    found = await journal_of(asked.call, asked.control.epoch)
     lines = [line for line in found if not until or line.entry.day <= until]
     days = [(day, list(each)) for day, each in groupby(lines, key=lambda line: line.entry.day)][::-1]
     older = days[_DAYS][0] if len(days) > _DAYS else ""
-    zone = (await asked.call.run(read_control(asked.call.owner))).zone or UTC
+    zone = asked.control.zone or UTC
     return asked.show("journal.html", "journal", days=days[:_DAYS], older=older, until=until, zone=zone)
 
 
@@ -77,7 +76,7 @@ async def facts_named(asked: PageRequest, receipts: Sequence[UpdateReceipt]) -> 
 
 
 async def _show_waiting(asked: PageRequest, template: str, **more: Any) -> Response:
-    done = (await asked.call.run(read_receipts(asked.call.owner, await asked.epoch())))[::-1][:_LAST_UPDATES]
+    done = (await asked.call.run(read_receipts(asked.call.owner, asked.control.epoch)))[::-1][:_LAST_UPDATES]
     entries = [updates.update_view(entry) for entry in await updates.updates_of(asked.call)]
     return asked.show(
         template, "updates", pending=[each for each in entries if each.state != "dead"],

@@ -37,7 +37,15 @@ VIEWS = {
     "preview": "Preview",
     "data": "Your data",
 }
-_WHY = {"health": "about health", "money": "about money", "people": "about other people", "secret": "may hold a secret"}
+WHY = {
+    "health": "about health",
+    "money": "about money",
+    "people": "about other people",
+    "secret": "may hold a secret",
+    "order": "reads as an order to the assistant",
+    "number": "has a number that you may not have said",
+}
+"""Why something waits for a yes."""
 _UNITS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
@@ -53,7 +61,7 @@ def templates() -> Environment:
         "views": VIEWS,
         "categories": CATEGORIES,
         "approvals": APPROVALS,
-        "why": _WHY,
+        "why": WHY,
     }
     for name in made.list_templates():  # read and compiled once: the event loop must not wait for a disk
         made.get_template(name)
