@@ -441,26 +441,29 @@ class FactSet:
             self.drop(fact_id)
 
     def writes(self) -> list[Op]:
-        """Return what makes the stored facts these: rows put and deleted, revisions archived, repeats noted."""
+        """Return what makes the stored facts these: rows put and deleted, revisions archived, repeats noted.
+
+        Stores without transactions may carry out the first of them only. What goes is barred before it goes, and is in
+        history before it leaves the rows; of an edit, the new words come first.
+        """
         facts, history, again = (self.owner.namespace(kind) for kind in ("facts", "history", "confirmations"))
         gone = {*self._before, *(fact.id for fact in self._dropped)} - self.rows.keys()
         silent = gone - {fact.id for fact in self.archived}
-        records = self._records.items()
+        changed = [fact for each, fact in self.rows.items() if self._before.get(each) is not fact]
+        edited = {key: record for key, record in self._records.items() if record and record.fact_id in self.rows}
         return [
             *(
-                put(facts, self.key_of(each), to_item(fact))
-                for each, fact in self.rows.items()
-                if self._before.get(each) is not fact
+                record.put(self.owner, key) if record else delete(history, key)
+                for key, record in self._records.items()
+                if key not in edited
             ),
-            *(delete(facts, self.key_of(each)) for each in sorted(gone & self._before.keys())),
-            *(delete(history, history_key(fact)) for fact in self._dropped),
+            *(put(facts, self.key_of(fact.id), to_item(fact)) for fact in changed),
             *(put(history, history_key(fact), to_item(fact)) for fact in self.archived),
-            *(record.put(self.owner, key) if record else delete(history, key) for key, record in records),
+            *(delete(history, history_key(fact)) for fact in self._dropped),
             *(delete(again, each) for each in sorted(silent)),
-            *(
-                put(again, each, self.said[each].to_json(each, self.epoch))
-                for each in sorted(self._said_again & self.rows.keys())
-            ),
+            *(delete(facts, self.key_of(each)) for each in sorted(gone & self._before.keys())),
+            *(put(again, each, self.said[each].to_json(each, self.epoch)) for each in sorted(self._said_again - gone)),
+            *(record.put(self.owner, key) for key, record in edited.items()),
         ]
 
     def key_of(self, fact_id: str) -> str:

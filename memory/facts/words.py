@@ -128,12 +128,14 @@ class Wording:
         return cls(tuple(_Said(each, words(each), tuple(dict.fromkeys(_telling(each)))) for each in phrases))
 
     def is_mentioned_in(self, text: str) -> bool:
-        """Say whether a text has one telling word of the facts: enough in a thread that they came from."""
+        """Say whether a text has one telling word of the facts: enough in a thread that they came from.
+
+        Of a fact that has none, it has to have all words.
+        """
         has, has_stem, folded = _searched(text)
         return any(
             any(map(has, one.telling))
-            if one.telling
-            else one.phrase in folded or (bool(one.words) and all(map(has_stem, one.words)))
+            or (not one.telling and (one.phrase in folded or (bool(one.words) and all(map(has_stem, one.words)))))
             for one in self.said
         )
 
