@@ -209,8 +209,8 @@ def remember(
         config=call.config,
         time_zone=control.zone,
     )
-    epoch = call.epochs.user or snapshot.epoch
-    if erased_between(call.epochs.thread, thread_epoch) or epoch != snapshot.epoch:
+    epoch = call.epochs.epoch or snapshot.epoch
+    if erased_between(call.epochs.thread_epoch, thread_epoch) or epoch != snapshot.epoch:
         return Told(f"Not remembered: {_NOT_REMEMBERED['stale']}")
     outcome = yield from change_facts(
         call.owner, extraction, thread_id=call.thread_id, epoch=epoch, now=iso_time(call.now), config=call.config

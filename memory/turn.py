@@ -108,15 +108,15 @@ class TurnEpochs(NamedTuple):
     Each part is empty where it was not read.
 
     Attributes:
-        user: The user's epoch when the turn began.
-        thread: The thread's epoch then.
+        epoch: The user's epoch when the turn began.
+        thread_epoch: The thread's epoch then.
         edit: The user's newest edit by hand then; what is said after it may change what it says.
         learn_from: Id of the first message of the thread that no erase came after; empty if there was no erase.
         speaker: The name that the user's messages carry (`memory.message.speaker_of`).
     """
 
-    user: str = ""
-    thread: str = ""
+    epoch: str = ""
+    thread_epoch: str = ""
     edit: str = ""
     learn_from: str = ""
     speaker: str = ""
@@ -124,14 +124,13 @@ class TurnEpochs(NamedTuple):
     @classmethod
     def from_state(cls, kept: Mapping[str, object]) -> Self:
         """Return what `to_state` gave; what a client wrote there instead counts as not read."""
-        values = [kept.get(key) for key in _STATE_KEYS]
-        return cls(*(value if isinstance(value, str) else "" for value in values))
+        return cls(**{name: value for name in cls._fields if isinstance(value := kept.get(name), str)})
 
     def to_state(self) -> dict[str, str]:
         """Return the JSON form that a thread keeps."""
-        return {key: value for key, value in zip(_STATE_KEYS, self, strict=True) if value}
+        return {name: value for name, value in self._asdict().items() if value}
 
-    def followed_by(self, now: "TurnEpochs | None", asked: str) -> Self:
+    def followed_by(self, now: "TurnEpochs | None", asked: str) -> "TurnEpochs":
         """Return the epochs of the turn after this one.
 
         Args:
@@ -142,10 +141,10 @@ class TurnEpochs(NamedTuple):
         """
         if now is None:
             return self
-        is_user_erased = bool(self.user) and self.user != now.user
-        is_thread_erased = erased_between(self.thread, now.thread)
+        is_user_erased = bool(self.epoch) and self.epoch != now.epoch
+        is_thread_erased = erased_between(self.thread_epoch, now.thread_epoch)
         learn_from = asked if asked and (is_user_erased or is_thread_erased) else self.learn_from
-        return self._replace(user=now.user, thread=now.thread, edit=now.edit or self.edit, learn_from=learn_from)
+        return now._replace(edit=now.edit or self.edit, learn_from=learn_from, speaker=self.speaker)
 
     def newest_turn(self, messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
         """Return the end of the thread: the newest turn that may be learned, and the exchange that it replies to.
@@ -180,10 +179,6 @@ class TurnEpochs(NamedTuple):
         start = next((at for at in newest_first if messages[at].id == self.learn_from), 0)
         erased = {message.id for message in messages[:start]}
         return [message for message in leaving if message.id not in erased]
-
-
-# In the order of the fields.
-_STATE_KEYS = ("epoch", "thread_epoch", "edit", "learn_from", "speaker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,25 +272,25 @@ def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEf
         of it was erased meanwhile.
     """
     # "Tomorrow" counts from the day on which it was said.
-    said_at = closing.late.at if closing.late else now
+    said_at, epochs = closing.late.at if closing.late else now, closing.epochs
     messages, time = learnable(closing.messages), iso_time(said_at)
-    said = (to_turn if closing.kind == "turn" else to_stored)(messages, time, closing.epochs.speaker)
+    said = (to_turn if closing.kind == "turn" else to_stored)(messages, time, epochs.speaker)
     if all(message.seen for message in said):
         return None
     # A cut may reach back behind the edit after which the turn began.
-    edit = closing.epochs.edit if closing.kind == "turn" else ""
+    edit = epochs.edit if closing.kind == "turn" else ""
     draft = Entry(
         kind=closing.kind,
         owner=closing.owner,
         thread_id=closing.thread_id,
-        epoch=closing.epochs.user,
+        epoch=epochs.epoch,
         created=said_at,
         due=said_at + max_wait_seconds,
         messages=tuple(replace(message, edit=edit) for message in said),
-        speaker=closing.epochs.speaker,
+        speaker=epochs.speaker,
         model=closing.model,
     )
-    recorded = yield from outbox.record(draft, closing.view, thread_epoch=closing.epochs.thread, late=closing.late)
+    recorded = yield from outbox.record(draft, closing.view, thread_epoch=epochs.thread_epoch, late=closing.late)
     zone = closing.time_zone
     if recorded and zone and (yield from read_control(closing.owner)).assistants_time_zone != zone:
         yield from put_control(closing.owner, assistants_time_zone=zone)

@@ -300,7 +300,7 @@ MUTANTS = (
     Mutant(
         "what a tool remembers outlives its thread",
         "memory/tools.py",
-        "    if erased_between(call.epochs.thread, thread_epoch) or epoch != snapshot.epoch:",
+        "    if erased_between(call.epochs.thread_epoch, thread_epoch) or epoch != snapshot.epoch:",
         "    if epoch != snapshot.epoch:",
         (ERASED_THREADS,),
     ),

@@ -1,10 +1,10 @@
 """How an agent that is called without `await` does what is written once, for the event loop."""
 
 import asyncio
-import contextvars
+import functools
+import os
 import threading
 from collections.abc import Coroutine, Iterable
-from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from langgraph.store.base import BaseStore, Op, Result
@@ -14,54 +14,24 @@ from memory.effects import in_daemon_thread
 T = TypeVar("T")
 
 
-class _Loop:
-    """An event loop on a daemon thread of this process, for as long as the process lives.
+@functools.cache
+def _loop_of(process: int) -> asyncio.AbstractEventLoop:  # noqa: ARG001 - it is what is cached for
+    """Return an event loop on a daemon thread of a process, for as long as that lives.
 
     A loop for each call would end with it, and take along a write that goes on past its deadline.
     """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    def running(self) -> asyncio.AbstractEventLoop:
-        """Return the loop; it is begun when it is first needed, and again in a process that was forked."""
-        with self._lock:
-            if self._loop is None or self._thread is None or not self._thread.is_alive():
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="palimpsest-agents", daemon=True)
-                self._thread.start()
-            return self._loop
-
-
-_LOOP = _Loop()
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="palimpsest-agents", daemon=True).start()
+    return loop
 
 
 def finished(work: Coroutine[Any, Any, T]) -> T:
     """Return what the coroutine returns, with the caller's context variables; a caller that is stopped cancels it."""
-    loop, context = _LOOP.running(), contextvars.copy_context()
-    begun: Future[asyncio.Task[T]] = Future()
-    done: Future[T] = Future()
-
-    def begin() -> None:
-        task = loop.create_task(work, context=context)
-        task.add_done_callback(end)
-        begun.set_result(task)
-
-    def end(task: asyncio.Task[T]) -> None:
-        if task.cancelled():
-            done.cancel()
-        elif error := task.exception():
-            done.set_exception(error)
-        else:
-            done.set_result(task.result())
-
-    loop.call_soon_threadsafe(begin)
+    done = asyncio.run_coroutine_threadsafe(work, _loop_of(os.getpid()))  # one that was forked has no threads
     try:
         return done.result()
     except BaseException:
-        loop.call_soon_threadsafe(begun.result().cancel)
+        done.cancel()
         raise
 
 

@@ -47,7 +47,7 @@ class Due(NamedTuple):
             mode: What memory may do in the turn: what was said in incognito is in no other summary.
             of: What else it depends on.
         """
-        made_for = (run.context, thread.epochs.user, thread.epochs.thread, mode == "incognito", *of)
+        made_for = (run.context, thread.epochs.epoch, thread.epochs.thread_epoch, mode == "incognito", *of)
         return cls(run.thread, made_for, (run.thread_id, *([run.owner.segment] if run.owner else [])))
 
 
