@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from graphs.cli.asking import asks, route
-from graphs.cli.shell import Json, Shell, counted
+from graphs.cli.shell import Json, Shell
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
@@ -32,22 +32,12 @@ def backfill(
     from graphs.cli.importing import gather, send_all  # with the readers of exports
 
     plan = gather(files)
-    found = plan.estimate()
-    talks, messages = counted(found["conversations"], "conversation"), counted(found["messages"], "message")
-    when = f", from {found['first'][:10]} to {found['last'][:10]}" if found["messages"] else ""
-    shell.say(f"{talks} with {messages}{when}: a model is asked about {counted(found['extractions'], 'time')}")
-    left = ", ".join(f"{number} {kind}" for kind, number in plan.left_out.items()) or "nothing"
-    shell.say(f"{counted(found['facts'], 'remembered sentence')} to wait for your yes, left out: {left}")
-    done: Json = {} if dry_run else send_all(memory, shell, plan, source, learn=not no_learn)
-    shell.answer({**found, **done})
-    if done:
-        shell.say(", ".join(f"{number} {each}" for each, number in done.items() if each != "sources"))
-        for name in done["sources"]:
-            shell.note(f"to take it back: palimpsest erase source {name}")
-        if done["waiting"]:
-            shell.note("what waits is learned by a server; then run this again for the rest")
-        if done["dead"]:
-            shell.note("what is dead failed for good: `palimpsest pending retry --all` tries again")
+    done = plan.estimate()
+    if not dry_run:
+        done |= send_all(memory, shell, plan, source, learn=not no_learn)
+        shell.note("to take it back: palimpsest erase source ID; what waits, a server learns, then run this again")
+    shell.answer(done)
+    shell.fields(done)
     for flaw in plan.flaws[:_FLAWS_SHOWN]:
         shell.note(f"left out: {flaw.place}: {flaw.reason}")
     if len(plan.flaws) > _FLAWS_SHOWN:
@@ -58,9 +48,7 @@ def backfill(
 
 def _show_sources(shell: Shell, found: Json) -> None:
     columns = ("name", "origin", "begun", "conversations", "messages", "learned", "waiting", "dead")
-    shell.table(columns, [[each[name] for name in columns] for each in found["sources"]])
-    if not found["sources"]:
-        shell.note("nothing was imported: `palimpsest backfill FILE` does")
+    shell.rows(found["sources"], *columns)
 
 
 sources = route(

@@ -57,6 +57,7 @@ def open_memory(
     Raises:
         Refused: If there is none.
     """
+    transport: httpx.BaseTransport | None
     if local:
         # Both at once would leave open which memory was meant.
         if url or token:
@@ -64,30 +65,26 @@ def open_memory(
         from graphs.cli.local_files import LocalFiles  # with the server's packages
 
         files = LocalFiles(environment(Path(".env"), shell.environ))
-        with httpx.Client(base_url="http://localhost", transport=files) as http:
-            yield MemoryClient(http, agent, str(files.folder), is_local=True)
-        return
-    given = client_settings(shell)
-    if not (url := url or given.url):
+        url, token, transport, place = "http://localhost", "", files, str(files.folder)
+    else:
+        given, transport = client_settings(shell), shell.transport
+        url = place = url or given.url
+        token = token or given.token
+    if not url:
         raise Refused(f"no server of this folder runs: {NO_SERVER}, or read its files with --local")
-    with connect(url, token or given.token, shell.transport) as http:
-        yield MemoryClient(http, agent, url)
-
-
-def connect(url: str, token: str, transport: httpx.BaseTransport | None) -> httpx.Client:
-    """Return a client of a server; `Refused` if the URL is none of a server, or the token none."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Refused(f"the server's URL must begin with http:// or https://, not {url!r}")
     if not (token.isascii() and token.isprintable()):  # without its value: it is a secret
         raise Refused("the token of --token or PALIMPSEST_TOKEN must be one line of ASCII: it may be broken in two")
-    return httpx.Client(
-        base_url=url.rstrip("/"),
+    with httpx.Client(
+        base_url=url,
         headers={"Authorization": f"Bearer {token}"} if token else {},
         transport=transport,
         # A proxy that the user has for the world would be asked for loopback, too.
         trust_env=not is_loopback(parts.hostname),
-    )
+    ) as http:
+        yield MemoryClient(http, agent, place, local)
 
 
 class ServerAnswer(dict[str, Json]):

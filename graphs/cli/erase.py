@@ -69,18 +69,10 @@ def _erasing(
         confirm_first(goes(memory, *given.values()), yes)
         done = memory.post(f"/erase/{what}", **given)
         shell.answer(done)
-        gone = (counted(done[f"{each}s"], each) for each in ("thread", "cron", "item"))
-        shell.say(f"erased {', '.join(gone)} of memory")
-        for holder in ("thread", "cron"):
-            for each in done[f"still_in_{holder}s"]:
-                shell.say(f"still in {holder} {each}")
-        if done["facts_kept"]:
-            shell.say(f"{counted(done['facts_kept'], 'fact')} stay: said elsewhere too, or changed or pinned by you")
+        shell.fields(done)
         # Of one fact, threads that keep the words are as promised; of everything, each is one that should be gone.
         if done["still_in_threads"] and not named:
             raise Refused(done["note"])
-        if done["note"]:
-            shell.note(done["note"])
 
     return command
 

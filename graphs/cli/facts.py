@@ -8,11 +8,7 @@ from graphs.cli.shell import Json, Shell, examples
 
 def _show_page(shell: Shell, page: Json) -> None:
     found = page["facts"]
-    rows = [
-        (each["id"], each["category"], f"{each['confidence']:.2f}", "pinned" if each["pinned"] else "", each["content"])
-        for each in found
-    ]
-    shell.table(["id", "category", "confidence", "", "content"], rows)
+    shell.rows(found, "id", "category", "confidence", "pinned", "content")
     if len(found) < page["total"]:
         shell.note(f"{len(found)} of {page['total']}; --limit and --offset show the others")
 
@@ -23,13 +19,9 @@ def _show_fact(shell: Shell, fact: Json) -> None:
         shell.note(f"nothing uses it before your yes ({why}): `palimpsest facts release {fact['id']}`")
 
 
-def _show_all_fields(shell: Shell, fact: Json) -> None:
-    shell.table(["field", "value"], list(fact.items()))
-
-
 def _show_history(shell: Shell, found: Json) -> None:
-    fields = ("updated_at", "valid_from", "valid_to", "source", "category", "confidence", "content")
-    shell.table(fields, [[each[name] for name in fields] for each in found["revisions"]])
+    columns = ("updated_at", "valid_from", "valid_to", "source", "category", "confidence", "content")
+    shell.rows(found["revisions"], *columns)
 
 
 def _show_undone(shell: Shell, done: Json) -> None:
@@ -75,7 +67,7 @@ facts = click.Group(
             click.Argument(["text"]), *PAGE, shown=('facts search "where I live"',),
         ),
         route(
-            "show", "GET /facts/{fact_id}", _show_all_fields,
+            "show", "GET /facts/{fact_id}", Shell.fields,
             "Show all that is known of one fact: where it comes from, how often it was said again.", FACT,
         ),
         route(

@@ -54,7 +54,7 @@ class ImportPlan:
             "messages": len(times),
             "first": min(times, default=""),
             "last": max(times, default=""),
-            "left_out": self.left_out,
+            "left_out": dict(self.left_out),
             "facts": len(self.facts),
             "extractions": max(len(self.conversations), -(-len(times) // MemoryConfig().portion_messages)),
         }

@@ -15,11 +15,8 @@ ALL = click.Option(["--all", "every"], is_flag=True, help="All dead ones.")
 
 
 def _show_waiting(shell: Shell, found: Json) -> None:
-    columns = ("key", "state", "messages", "due", "attempts", "thread_id", "error")
     updates = found["updates"]
-    shell.table(columns, [[each[name] for name in columns] for each in updates])
-    if not updates:
-        shell.note("nothing waits")
+    shell.rows(updates, "key", "state", "messages", "due", "attempts", "thread_id", "error")
     if any(each["state"] == "dead" for each in updates):
         shell.note("dead ones wait for you: `palimpsest pending retry --all`, or `pending discard KEY`")
 
@@ -40,17 +37,15 @@ def retry(memory: "MemoryClient", shell: Shell, keys: tuple[str, ...], every: bo
     """Give dead updates another chance, now: those with a KEY, of which the first characters do."""
     again = [memory.post(f"/updates/{each['key']}/retry") for each in _dead(memory, keys, every)]
     shell.answer({"updates": again})
-    later = "; a server that runs on these files takes them up within a minute" if memory.is_local else ""
-    shell.say(f"{counted(len(again), 'update')} to be read again{later}")
+    _show_waiting(shell, {"updates": again})
 
 
 @asks("discard", KEYS, ALL, YES, shown=("pending discard 3f2a", "pending discard --all --yes"))
 def discard(memory: "MemoryClient", shell: Shell, keys: tuple[str, ...], every: bool, yes: bool) -> None:
     """Throw dead updates away, those with a KEY or all: what they hold is not learned."""
     chosen = _dead(memory, keys, every)
-    messages = counted(sum(each["messages"] for each in chosen), "message")
-    dead = counted(len(chosen), "dead update")
-    confirm_first(f"Discard {dead} with {messages}: what was said in them is not learned.", yes or not chosen)
+    messages = sum(each["messages"] for each in chosen)
+    confirm_first(f"What was said in {counted(messages, 'message')} will not be learned.", yes or not chosen)
     for each in chosen:
         memory.ask("DELETE", f"/updates/{each['key']}")
     shell.answer({"updates": chosen})

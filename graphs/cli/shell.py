@@ -63,6 +63,17 @@ class Shell:
         """Print a line that is no part of the answer."""
         self.say(text, err=True)
 
+    def rows(self, found: Sequence[Json], *columns: str) -> None:
+        """Print these fields of all that was found, a row each."""
+        self.table(columns, [[each[name] for name in columns] for each in found])
+        if not found:
+            self.note("nothing is there")
+
+    def fields(self, answer: Json) -> None:
+        """Print what an answer says, a field a row."""
+        said = {name: ", ".join(map(str, each)) if isinstance(each, list) else each for name, each in answer.items()}
+        self.table(("field", "value"), list(said.items()))
+
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Print rows: in a terminal under their names, elsewhere a line each with tabs between the cells."""
         cells = [[" ".join(plain(str(cell)).split()) for cell in row] for row in rows]

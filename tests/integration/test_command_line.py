@@ -190,7 +190,7 @@ def test_control_characters_of_stored_text_do_not_reach_the_terminal(app: Memory
         "total": 1,
     }
     shown = Typed(Failing(httpx.Response(200, json=body)), {})("facts", "list")
-    assert shown == "f\tgoal\t1.00\t\ta[2Jbc\n"
+    assert shown == "f\tgoal\t1\tFalse\ta[2Jbc\n"
 
 
 def test_the_local_files_are_the_same_memory(app: MemoryApp, ada: Typed, folder: Path) -> None:

@@ -11,7 +11,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
 from graphs.process.causes import FileUnusable
-from graphs.process.identity import LOCAL_USER, vouched
 from memory.backfill.taking_back import SourceNotFound
 from memory.backfill.taking_in import LearningPaused, SourceGone
 from memory.facts.fact import DuplicateFact, FactNotFound, MemoryFull
@@ -106,27 +105,6 @@ def refusing() -> Iterator[None]:
         raise RefusedRequest(503, str(error), retry_after=_AWAY_SECONDS) from error
     except ClientDisconnect as error:
         raise RefusedRequest(400, "the request broke off before it was whole") from error
-
-
-_NO_IDENTITY = (
-    "log in first: memory belongs to a person, and turns of nobody go on without it. On a machine of your own, where "
-    "nobody logs in, set PALIMPSEST_SINGLE_USER=true"
-)
-
-
-def user_of(request: Request, *, single_user: bool) -> str:
-    """Return the identity that the server vouches for; never one that the client names.
-
-    Raises:
-        RefusedRequest: 401 without an identity, unless the server is in single-user mode: then it is the local user.
-    """
-    user = request.scope.get("user")
-    identity = vouched(user)
-    if identity is not None:
-        return identity
-    if single_user:
-        return LOCAL_USER
-    raise RefusedRequest(401, _NO_IDENTITY)
 
 
 def check_origin(request: Request, allowed: frozenset[str]) -> None:

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from graphs.process.identity import LOCAL_USER, vouched
 from graphs.process.recalling import Recalling
 from graphs.server.api.guard import (
     JsonRequest,
@@ -34,7 +35,6 @@ from graphs.server.api.guard import (
     check_origin,
     from_validation,
     refusing,
-    user_of,
 )
 from graphs.server.threads import ServerCrons, ServerThreads
 from graphs.settings import Settings
@@ -160,26 +160,37 @@ class Call:
         return await arun(self.store, effects)
 
 
+_NO_IDENTITY = (
+    "log in first: memory belongs to a person, and turns of nobody go on without it. On a machine of your own, where "
+    "nobody logs in, set PALIMPSEST_SINGLE_USER=true"
+)
+
+
 def let_in(request: Request) -> tuple[Service, str]:
     """Look at origin, identity and rate of a request; return what it works with, and who asks.
 
+    That is the identity that the server vouches for, never one that the client names.
+
     Raises:
-        RefusedRequest: 403, 401 or 429.
+        RefusedRequest: 403, 401 without an identity unless the server is in single-user mode, or 429.
     """
     service: Service = request.app.state.service
-    if not service.settings.single_user:  # in single-user mode `this_machine_only` stands before every route
+    is_single = service.settings.single_user
+    if not is_single:  # in single-user mode `ThisMachineOnly` stands before every route
         check_origin(request, service.settings.allowed_origins)
-    user_id = user_of(request, single_user=service.settings.single_user)
+    user_id = vouched(request.scope.get("user")) or (LOCAL_USER if is_single else None)
+    if user_id is None:
+        raise RefusedRequest(401, _NO_IDENTITY)
     service.limit.take(user_id)
+    request.state.user_id = user_id
     return service, user_id
 
 
 # A coroutine, as all dependencies here: FastAPI sends a plain function to a thread.
 async def call_of(request: Request, asked: Annotated[AgentQuery, Query()]) -> Call:
-    """Return the call that a request is; its user is who the server says, never who the request says."""
-    service: Service = request.app.state.service
-    user_id = user_of(request, single_user=service.settings.single_user)
-    return Call(user_id=user_id, owner=Owner.of(user_id, asked.agent_name), service=service)
+    """Return the call that a request is, which was let in."""
+    user_id: str = request.state.user_id
+    return Call(user_id=user_id, owner=Owner.of(user_id, asked.agent_name), service=request.app.state.service)
 
 
 AgentCall = Annotated[Call, Depends(call_of)]
