@@ -1,9 +1,10 @@
 """When an agent's conversation is summarized, and how much of it stays: so many tokens, or so many messages."""
 
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from langchain_core.language_models import BaseChatModel
+from pydantic import Field, TypeAdapter, ValidationError
 
 from graphs.process.models import input_tokens
 from memory.context.budget import Budget, Keep
@@ -11,7 +12,8 @@ from memory.context.budget import Budget, Keep
 Size = tuple[Literal["tokens", "messages"], int]
 """As LangChain's middleware writes it."""
 
-_KINDS = ("tokens", "messages")
+# `True` is a whole number to Python, and a slip of the pen here.
+_SIZE: TypeAdapter[Size] = TypeAdapter(tuple[Literal["tokens", "messages"], Annotated[int, Field(strict=True, ge=1)]])
 _DEFAULT_SHARE = 0.8
 _DEFAULT_TOKENS = 8192
 _LONGEST_VIEW = 32_768
@@ -109,12 +111,10 @@ class DueBudget(Budget):
 
 
 def _limit(name: Literal["trigger", "keep"], said: object) -> dict[str, int]:
-    if not isinstance(said, tuple | list) or len(said) != 2:
-        raise ValueError(f'{name} must be a pair such as ("tokens", 4000), not {said!r}')
-    kind, number = said
-    if kind not in _KINDS:
-        raise ValueError(f"{name} must name tokens or messages, not {kind!r}")
-    # `True` is a whole number to Python, and a slip of the pen here.
-    if type(number) is not int or number < 1:
-        raise ValueError(f"{name}: {kind} must be a whole number of at least 1, not {number!r}")
+    try:
+        kind, number = _SIZE.validate_python(said)
+    except ValidationError as error:
+        raise ValueError(
+            f'{name} must be a number of tokens or messages, at least 1, such as ("tokens", 4000), not {said!r}'
+        ) from error
     return {kind: number}

@@ -94,7 +94,7 @@ def _standard(block: str | Block) -> Block:
         return _text(block)
     kind = media_kind(block)
     if kind is not None:
-        return block if _is_standard(block) else _standard_media(block, kind)
+        return _standard_media(block, kind)
     if block.get("type", "text") not in _TEXT_TYPES:
         return block
     text = block.get("text")
@@ -105,15 +105,6 @@ def _standard(block: str | Block) -> Block:
 
 def _text(text: str) -> Block:
     return {"type": "text", "text": text}
-
-
-def _is_standard(block: Block) -> bool:
-    if block["type"] not in _USUAL or "source_type" in block:
-        return False
-    if isinstance(block.get("base64"), str):
-        return isinstance(block.get("mime_type"), str)
-    url = block.get("url")
-    return isinstance(block.get("file_id"), str) or (isinstance(url, str) and not url.startswith("data:"))
 
 
 def _standard_media(block: Block, kind: str) -> Block:

@@ -20,7 +20,7 @@ from langgraph.store.base import BaseStore
 from graphs.process.events import MemoryQueued, aemit
 from graphs.process.service import MemoryService
 from graphs.turn.run import STATELESS, Run
-from graphs.turn.state import LeftOutMessages, MemoryState, NotWritten, Receipt, WithoutMemory
+from graphs.turn.state import MemoryState, NotWritten, Receipt, WithoutMemory
 from graphs.turn.stores import Access, StoreAway, tolerated_store
 from graphs.turn.thread import Thread
 from memory.config import zone_named
@@ -241,7 +241,7 @@ class TurnMemory:
         memory = MemoryState(**{**kept, "began": now, "receipt": receipt})  # type: ignore[typeddict-item]
         self._fresh[run.thread, thread.asked] = time.monotonic(), opening.snapshot
         if len(self._fresh) > _KEPT_TURNS:  # turns that ended before they asked a model
-            del self._fresh[next(iter(self._fresh))]
+            self._fresh.pop(next(iter(self._fresh)), None)
         return Turn(opening, injected, memory, [*{one.id: one for one in marked}.values()])
 
     async def _open(self, run: Run, previous: Injected | None) -> Opening:
@@ -347,7 +347,7 @@ class TurnMemory:
         if closed.not_written:
             receipt["not_written"] = closed.not_written
         if (left_out := thread.left_out).messages:
-            receipt["left_out"] = LeftOutMessages(messages=left_out.messages, ids=[*left_out.ids])
+            receipt["left_out"] = {"messages": left_out.messages, "ids": [*left_out.ids]}
         self._service.metrics.turn(receipt)
         return with_unwritten(MemoryState(**{**thread.memory, "receipt": receipt}), closed.unwritten)
 

@@ -239,9 +239,10 @@ class ChatNodes:
         memory = await self._memory.end(run, thread, thread.view(run.config))
         share = self._service.settings.memory.prepare_summary_share
         if run.thread_id != STATELESS and (share < 1 or _when_summarized(run) == "after"):
-            budget = self._messages_budget(run, thread)
             due = Due.of_run(run, thread, mode_of_newest(thread.messages))
-            self._service.summaries.begin(due, lambda: self._summarization(run, budget), thread.state, share)
+            self._service.summaries.begin(
+                due, lambda: self._summarization(run, self._messages_budget(run, thread)), thread.state, share
+            )
         return {"memory": memory}
 
     def _summarization(self, run: Run, budget: int, **more: Any) -> SummarizationNode:

@@ -185,17 +185,12 @@ class Prompt:
 
     def _system(self, limit: int) -> SystemMessage:
         """Return the system message within a limit: the summary gives way first, then memory, then the prompt."""
-        prompt, block, counter = self.system_prompt, self.block, self.counter
-        full = SystemMessage(system_text(prompt, block, self.summary))
-        if counter.message(full) <= limit:
-            return full
-        logger.warning("system prompt, memory and summary take more than %d tokens: they are shortened", limit)
-        # A summary of a few tokens would tell less than its note and quotes cost.
-        frame = counter.message(SystemMessage(system_text(prompt, block, " ")))
-        if self.summary and limit - frame >= LEAST_MESSAGE_TOKENS:
-            return SystemMessage(system_text(prompt, block, shorten_text(self.summary, limit - frame, counter)))
-        bare = SystemMessage(system_text(prompt, block, ""))
-        return bare if counter.message(bare) <= limit else SystemMessage(shorten_text(prompt, limit, counter))
+        for block, summary in ((self.block, self.summary), (self.block, ""), ("", "")):
+            message = SystemMessage(system_text(self.system_prompt, block, summary))
+            if self.counter.message(message) <= limit:
+                return message
+            logger.warning("system prompt, memory and summary take more than %d tokens: one gives way", limit)
+        return SystemMessage(shorten_text(self.system_prompt, limit, self.counter))
 
 
 def system_text(system_prompt: str, memory_block: str, summary: str) -> str:

@@ -184,23 +184,6 @@ before, or failed. The thread's next turn, or the next look at checkpoints, writ
 knows whether it may be learned, so it is not."""
 
 
-class RecalledFacts(TypedDict):
-    """What was recalled for one user message, by reference: the texts are rendered from the store."""
-
-    message_id: str
-    facts: list[list[str | int]]
-    """`[fact id, revision]` each."""
-
-
-class LeftOutMessages(TypedDict):
-    """Messages that were not shown to a model."""
-
-    messages: int
-    """How many."""
-    ids: list[str]
-    """Ids of the newest 32 of them, oldest first."""
-
-
 class Receipt(TypedDict, total=False):
     """What memory did in a turn."""
 
@@ -220,8 +203,9 @@ class Receipt(TypedDict, total=False):
     """Why memory was not used or learned nothing for good; absent where it works as it was chosen to."""
     summary_lost: SummaryLost
     """Why the next turn will not have this turn's summary; absent where it will."""
-    left_out: LeftOutMessages
-    """What the turn's last model call was not shown for want of room, though no summary stands for it yet."""
+    left_out: dict[str, Any]
+    """What the turn's last model call was not shown for want of room, though no summary stands for it yet: how many
+    `messages`, and the `ids` of the newest 32 of them, oldest first."""
     queued: str | None
     """Key of the pending update that this turn was written down as."""
     not_written: NotWritten
@@ -234,8 +218,8 @@ class MemoryState(TypedDict, total=False):
     # The names are those of stored checkpoints: a new one would lose what a thread's prompt shows.
     basis: list[list[str | int]]
     """`[fact id, revision]` of each fact in the memory block, in its order."""
-    deltas: list[RecalledFacts]
-    """What was recalled since the block was chosen."""
+    deltas: list[dict[str, Any]]
+    """What was recalled since the block was chosen: `message_id` and `facts`, `[fact id, revision]` each."""
     since: float
     """When the block was chosen, seconds since the epoch."""
     at: float

@@ -75,7 +75,7 @@ def test_a_sound_is_a_standard_sound(block: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("block", "sent"),
     [
-        ({"type": "image", "url": HTTP}, {"type": "image", "url": HTTP}),
+        ({"type": "image", "url": HTTP}, {"type": "image_url", "image_url": {"url": HTTP}}),
         ({"type": "image_url", "image_url": HTTP}, {"type": "image_url", "image_url": {"url": HTTP}}),
         (
             {"type": "image_url", "image_url": {"url": HTTP, "detail": "low"}},
