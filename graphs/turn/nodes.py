@@ -23,7 +23,7 @@ from graphs.process.model_failures import ModelUnavailable, refuses_tools
 from graphs.process.models import resolve
 from graphs.process.service import MemoryService
 from graphs.process.summary_calls import summary_model
-from graphs.turn.answers import noted, sources_of
+from graphs.turn.answers import noted, sources_of, without_sources
 from graphs.turn.calls import (
     GARBLED,
     Execute,
@@ -36,11 +36,12 @@ from graphs.turn.calls import (
     with_own_ids,
     with_results,
 )
+from graphs.turn.content import refused_before, standard
 from graphs.turn.context import Context, context_of
 from graphs.turn.edits import left_of
 from graphs.turn.memory import Room, TurnMemory, broken_off
 from graphs.turn.prepared import Due
-from graphs.turn.prompt import LEAST_MESSAGE_TOKENS, Prompt, ask_to_chat, prompt_of
+from graphs.turn.prompt import LEAST_MESSAGE_TOKENS, Prompt, ask_to_chat, memory_share
 from graphs.turn.run import STATELESS, Run, is_kept, summary_lost, warn_summary_lost
 from graphs.turn.state import AfterTools, State, changes, merge_messages
 from graphs.turn.thread import Thread
@@ -311,10 +312,21 @@ class ChatNodes:
         return resolve(run.context.model, self._service.settings)
 
     def _prompt(self, run: Run, thread: Thread, messages: Sequence[BaseMessage]) -> Prompt:
-        name = self._model_name(run)
+        """Return the prompt that these messages come to, without memory, and without what the model could not read."""
+        name, context = self._model_name(run), run.context
         is_told = (run.limits is None or run.limits.calls_tools) and name not in self._toolless
-        tools = self._offered(run.context) if is_told else ()
-        return prompt_of(run.context, thread, messages, tools, self._counter, model=name)
+        given = (context.system_prompt, *(one.text for one in thread.divided.system))
+        prompt = Prompt(
+            max_tokens=context.max_tokens,
+            reply_tokens=context.reply_tokens,
+            memory_budget=memory_share(context),
+            system_prompt="\n\n".join(dict.fromkeys(filter(None, given))),
+            summary=thread.running.summary if thread.running else "",
+            messages=[without_sources(standard(message)) for message in messages],
+            tools=self._offered(context) if is_told else (),
+            counter=self._counter,
+        )
+        return prompt.without(refused_before(messages, name))
 
     def _messages_budget(self, run: Run, thread: Thread) -> int:
         """Return the tokens that messages and summary may have; a state that a client edited may not say it."""

@@ -16,20 +16,18 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from graphs.process.events import TokenParts
 from graphs.process.model_failures import explain, is_context_overflow, refuses_content, says_it_all
 from graphs.process.models import ainvoke, is_own_answer
-from graphs.turn.answers import Pieces, check_text, without_sources
+from graphs.turn.answers import Pieces, check_text
 from graphs.turn.calls import paired
 from graphs.turn.content import (
     NOTHING,
     Refused,
     as_sent,
-    refused_before,
     refused_more,
     remembering,
     standard,
     without_refused,
 )
 from graphs.turn.context import Context
-from graphs.turn.thread import Thread
 from memory import prompts, text
 from memory.context.budget import fit, shorten_text
 from memory.context.running_summary import summary_text
@@ -149,10 +147,6 @@ class Prompt:
             budget=self.max_tokens,
         )
 
-    def room(self) -> int:
-        """Return the tokens of a whole view, without tool schemas and reply."""
-        return self.max_tokens - self.shares.reply - self.shares.tools
-
     def view(self, max_tokens: int, *, drop: bool = True) -> list[BaseMessage]:
         """Return what the model is sent, in at most `max_tokens` tokens without tool schemas and reply.
 
@@ -217,39 +211,6 @@ def memory_share(context: Context) -> int:
     return min(context.memory_tokens, context.max_tokens // _MEMORY_SHARE)
 
 
-def prompt_of(
-    context: Context,
-    thread: Thread,
-    messages: Sequence[BaseMessage],
-    tools: Sequence[BaseTool],
-    counter: TokenCounter,
-    *,
-    model: str = "",
-) -> Prompt:
-    """Return the prompt that a thread comes to, without memory.
-
-    Args:
-        context: The run's choices.
-        thread: The thread.
-        messages: Those of its messages that the model may see, without instructions that a client gives among them.
-        tools: What the model may call.
-        counter: Counts tokens.
-        model: Whose earlier refusals count: what this model could not read is left out.
-    """
-    given = (context.system_prompt, *(one.text for one in thread.divided.system))
-    prompt = Prompt(
-        max_tokens=context.max_tokens,
-        reply_tokens=context.reply_tokens,
-        memory_budget=memory_share(context),
-        system_prompt="\n\n".join(dict.fromkeys(filter(None, given))),
-        summary=thread.running.summary if thread.running else "",
-        messages=[without_sources(standard(message)) for message in messages],
-        tools=tools,
-        counter=counter,
-    )
-    return prompt.without(refused_before(messages, model))
-
-
 async def ask_to_chat(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, name: str) -> AIMessage:
     """Return the model's answer; it says what of the prompt the model could not read.
 
@@ -263,7 +224,7 @@ async def ask_to_chat(model: Runnable[LanguageModelInput, AIMessage], prompt: Pr
     Raises:
         ModelUnavailable: If it refuses, fails otherwise, or answers what is no text; the sentence says what to do.
     """
-    room, refused, sizes = prompt.room(), NOTHING, 1
+    room, refused, sizes = prompt.max_tokens - prompt.shares.reply - prompt.shares.tools, NOTHING, 1
     while True:
         pieces = Pieces(name)
         try:
