@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from langgraph.errors import GraphBubbleUp
-
 # Names such as `unsupported_parameter`, `messages.[0].content`; a key that an answer repeats is longer, or masked.
 _NAME = re.compile(r"[A-Za-z0-9_.\[\]-]{1,60}")
 
@@ -58,9 +56,11 @@ def reason_logged(logger: logging.Logger, call: str) -> Iterator[None]:
     """
     try:
         yield
-    except GraphBubbleUp:
-        raise
     except Exception as error:  # each provider's package has exceptions of its own
+        from langgraph.errors import GraphBubbleUp  # here, as a command about facts starts without LangGraph
+
+        if isinstance(error, GraphBubbleUp):
+            raise
         told = provider_reason(error) or "the provider said nothing of it"
         logger.warning("%s failed: %s (%s)", call, told, origin(error))
         raise
