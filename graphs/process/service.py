@@ -272,16 +272,14 @@ class MemoryService:
         asyncio.to_thread(service.close)`. What is left is in the outbox. A store that is away is waited for only where
         a turn was left.
         """
-        seconds, began = self._config.drain_seconds if timeout is None else timeout, time.monotonic()
-        is_away = self.stores.any_away()
-        answered = self.left.write_down(seconds)
-        # A store that was away while the event loop ended is probed no more.
-        waits = answered or not is_away
-        done = self._queue.close(max(0.0, seconds - (time.monotonic() - began)) if waits else 0.0)
+        seconds = self._config.drain_seconds if timeout is None else timeout
+        end, is_away = time.monotonic() + seconds, self.stores.any_away()
+        if not self.left.write_down(seconds) and is_away:
+            end = time.monotonic()  # a store that was away while the event loop ended is probed no more
+        done = self._queue.close(max(0.0, end - time.monotonic()))
         # Who closes a stock SQLite store under a thread that reads it has sqlite3 end the process.
-        left = min(seconds - (time.monotonic() - began), self._config.read_timeout_seconds)
         for behind in (self.recalling.behind, self.recalling.making):
-            behind.wait(max(0.0, left) if waits else 0.0)
+            behind.wait(max(0.0, min(end - time.monotonic(), self._config.read_timeout_seconds)))
         logger.info("memory updates %s", "are done" if done else "are left for the next start")
         return done
 
