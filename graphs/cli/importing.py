@@ -11,7 +11,7 @@ from pathlib import Path
 from graphs.cli.client import MemoryClient
 from graphs.cli.shell import Json, Refused, Shell
 from memory.archive.entries import FORMAT, SCHEMA
-from memory.backfill.conversation import Conversation, Flaw, Origin
+from memory.backfill.conversation import PASTED, Conversation, Flaw, Origin
 from memory.backfill.files import Unreadable, read_file
 from memory.config import MemoryConfig
 from memory.message import StoredMessage
@@ -48,15 +48,16 @@ class ImportPlan:
 
     def estimate(self) -> dict[str, Json]:
         """Return what there is to import, and how often a model is asked to learn it, at least."""
-        times = [one.time for conversation in self.conversations for one in conversation.messages]
+        said = [one for conversation in self.conversations for one in conversation.messages]
         return {
             "conversations": len(self.conversations),
-            "messages": len(times),
-            "first": min(times, default=""),
-            "last": max(times, default=""),
+            "messages": len(said),
+            "first": min((one.time for one in said), default=""),
+            "last": max((one.time for one in said), default=""),
+            "pasted": sum(one.id.startswith(PASTED) for one in said),
             "left_out": dict(self.left_out),
             "facts": len(self.facts),
-            "extractions": max(len(self.conversations), -(-len(times) // MemoryConfig().portion_messages)),
+            "extractions": max(len(self.conversations), -(-len(said) // MemoryConfig().portion_messages)),
         }
 
 

@@ -71,8 +71,11 @@ class Shell:
 
     def fields(self, answer: Json) -> None:
         """Print what an answer says, a field a row."""
-        said = {name: ", ".join(map(str, each)) if isinstance(each, list) else each for name, each in answer.items()}
-        self.table(("field", "value"), list(said.items()))
+        rows = []
+        for name, said in answer.items():
+            parts = [f"{number} {kind}" for kind, number in said.items()] if isinstance(said, dict) else said
+            rows.append((name, ", ".join(map(str, parts)) if isinstance(parts, list) else parts))
+        self.table(("field", "value"), rows)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Print rows: in a terminal under their names, elsewhere a line each with tabs between the cells."""

@@ -79,7 +79,7 @@ def test_an_export_is_learned_kept_left_waiting_or_counted(ada: Typed, tmp_path:
         "message of another branch": 1,
     }
     said = ada("backfill", *files)
-    assert "2 pasted texts to be found and not learned" in said
+    assert "pasted\t2\n" in said
     assert "1 tool_use" in said
     facts = ada.json("facts", "list")["facts"]
     assert sorted(fact["content"] for fact in facts) == ["Likes aunts", "Likes figs", "Likes law"]
