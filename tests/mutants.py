@@ -365,15 +365,15 @@ MUTANTS = (
     Mutant(
         "the hook is given again what the view left out before",
         "memory/context/summarizer.py",
-        "if one.id in leaves and one.id not in now.handed]",
-        "if one.id in leaves]",
+        "new = talk.fresh(gone.difference(now.handed))",
+        "new = talk.fresh(gone)",
         ("tests/laws/test_rules_prepared.py",),
     ),
     Mutant(
         "a prepared summary of messages that were edited since",
         "memory/context/summarizer.py",
-        "if not places or prepared != written_summary(summary, now.existing, [now.parted.live[at] for at in places]):",
-        "if not places:",
+        "if not places or prepared != written_summary(",
+        "if not places or False and prepared != written_summary(",
         ("tests/laws/test_rules_prepared.py",),
     ),
     Mutant(

@@ -1,7 +1,7 @@
 """What a thread remembers of the messages that a summary replaced."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, takewhile
 from typing import Any
 
@@ -99,22 +99,36 @@ class DividedMessages:
         live: What no summary stands for, oldest first, without thoughts in its text.
         kept: How many of the live ones stand before the last summarized message.
         thread: All of them.
+        running: What stands for the rest.
     """
 
-    system: tuple[BaseMessage, ...]
-    live: tuple[BaseMessage, ...]
+    system: tuple[BaseMessage, ...] = ()
+    live: tuple[BaseMessage, ...] = ()
     kept: int = 0
     thread: Sequence[BaseMessage] = ()
+    running: RunningSummary | None = None
 
-    def summarized(self, running: RunningSummary | None, summary: str, leaving: Sequence[int]) -> RunningSummary:
-        """Return the running summary after the live messages at these indices went into `summary`."""
-        before = running or RunningSummary("")
-        ids = [str(self.live[index].id) for index in leaving]
+    @property
+    def summary(self) -> str:
+        """The text of the running summary."""
+        return self.running.summary if self.running else ""
+
+    def fresh(self, ids: Collection[str | None]) -> list[BaseMessage]:
+        """Return the live messages with these ids that are in no summary: one that a client sent again is not new."""
+        summarized = self.running.summarized_message_ids if self.running else ()
+        return [message for message in self.live if message.id in ids and message.id not in summarized]
+
+    def summarized(self, summary: str, leaving: Sequence[int]) -> "DividedMessages":
+        """Return what is left after the live messages at these places went into `summary`."""
+        before = self.running or RunningSummary("")
+        ids, gone = [str(self.live[at].id) for at in leaving], set(leaving)
         moves_on = leaving[-1] >= self.kept
         passed = self.live[: leaving[-1] if moves_on else self.kept]
         stay = {message.id for message in (*self.system, *passed)}.difference(ids)
         kept = {str(one.id): at for at, one in enumerate(self.thread) if one.id in stay}
-        return before.extended(summary, ids, last=ids[-1] if moves_on else before.last_summarized_message_id, kept=kept)
+        last = ids[-1] if moves_on else before.last_summarized_message_id
+        live = tuple(one for at, one in enumerate(self.live) if at not in gone)
+        return replace(self, live=live, running=before.extended(summary, ids, last=last, kept=kept))
 
 
 def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> DividedMessages:
@@ -130,10 +144,10 @@ def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> D
         stay |= {at: one for at, one in enumerate(live, start) if isinstance(one, SystemMessage)}
         live = [one for one in live if not isinstance(one, SystemMessage)]
     if not stay:
-        return DividedMessages((), all_spoken(live), 0, messages)
+        return DividedMessages((), all_spoken(live), 0, messages, running)
     system = [one for one in stay.values() if isinstance(one, SystemMessage)]
     kept = [one for one in stay.values() if not isinstance(one, SystemMessage)]
-    return DividedMessages(_told(system, running), all_spoken([*kept, *live]), len(kept), messages)
+    return DividedMessages(_told(system, running), all_spoken([*kept, *live]), len(kept), messages, running)
 
 
 def _live(messages: Sequence[BaseMessage], running: RunningSummary) -> tuple[int, Sequence[BaseMessage]]:

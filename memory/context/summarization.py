@@ -262,8 +262,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         if running is None:
             return {self.output_messages_key: [*messages], **context}
         as_sent = {message.id: message for message in messages if message.id != SUMMARY_ID}
-        parted = divide(messages, running)
-        whole = [as_sent.get(one.id, one) for one in self.summarizer.composed(parted.system, running, parted.live)]
+        whole = [as_sent.get(one.id, one) for one in self.summarizer.composed(divide(messages, running))]
         return {self.output_messages_key: [RemoveMessage(REMOVE_ALL_MESSAGES), *whole], **context}
 
     def _read(self, state: object) -> tuple[Measured, dict[str, bool]]:

@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from langchain_core.language_models import LanguageModelLike
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableConfig
 
+from memory import prompts
 from memory.context.budget import Budget, choose_cut, fit, newest_question, shorten, shorten_text, units
 from memory.context.effects import (
     Call,
@@ -30,7 +31,7 @@ from memory.context.running_summary import (
     rehydrate,
     summary_text,
 )
-from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, in_portions, shorter, summary_in, words_for
+from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, in_portions, summary_in
 from memory.context.tokens import TokenCounter, shared_counter
 from memory.effects import Ask, aperform, perform, tolerated
 from memory.text import digest, without_middle
@@ -74,39 +75,37 @@ class SummarizationResult:
     handed_over: LeftOut = NOTHING_LEFT_OUT
 
 
+def _result(
+    talk: DividedMessages,
+    view: list[BaseMessage],
+    left_out: Collection[str | None],
+    handed: Collection[str | None],
+) -> SummarizationResult:
+    left, given = LeftOut.of(talk.live, left_out), LeftOut.of(talk.live, handed)
+    return SummarizationResult(view, talk.running, left_out=left, handed_over=given)
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A conversation and its tokens.
 
     Attributes:
-        parted: The conversation.
-        running: What stands for its beginning.
+        talk: The conversation.
         counts: Tokens of each live message.
         system: Tokens of the system messages.
         beside: Tokens of system messages and summary.
         handed: Ids of live messages that the hook was given already.
     """
 
-    parted: DividedMessages
-    running: RunningSummary | None
+    talk: DividedMessages
     counts: list[int]
     system: int
     beside: int
     handed: Collection[str | None]
 
-    @property
-    def existing(self) -> str:
-        """The text of the running summary."""
-        return self.running.summary if self.running else ""
-
     def ids(self, places: Iterable[int]) -> set[str | None]:
         """Return the ids of live messages."""
-        return {self.parted.live[at].id for at in places}
-
-    def fresh(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """Return what is in no summary yet: a message that a client sent again is not new."""
-        summarized = self.running.summarized_message_ids if self.running else ()
-        return [message for message in messages if message.id not in summarized]
+        return {self.talk.live[at].id for at in places}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,19 +133,18 @@ class Summarizer:
         self, messages: Sequence[BaseMessage], running_summary: object, handed_over: object = None
     ) -> Measured:
         """Return a conversation, oldest message first, with its tokens; the others as a state has them."""
-        running = rehydrate(running_summary)
-        parted = divide(messages, running)
-        system = self.counter(parted.system) if parted.system else 0
-        beside = system + self.summary_tokens(running.summary) if running else system
-        handed = LeftOut.from_state(handed_over).among(parted.live) if handed_over else ()
-        return Measured(parted, running, self.counter.each(parted.live), system, beside, handed)
+        talk = divide(messages, rehydrate(running_summary))
+        system = self.counter(talk.system) if talk.system else 0
+        beside = system + self.summary_tokens(talk.summary) if talk.running else system
+        handed = LeftOut.from_state(handed_over).among(talk.live) if handed_over else ()
+        return Measured(talk, self.counter.each(talk.live), system, beside, handed)
 
     def result(
         self, now: Measured, config: RunnableConfig | None = None, *, waits: bool = True, has_failed: bool = False
     ) -> SummarizationResult:
         """Return what comes of a conversation: itself, or where it is time to cut, what `summarize` makes of it."""
         if not self.budget.is_exceeded(messages=sum(now.counts), beside=now.beside):
-            return self._unchanged(now)
+            return _result(now.talk, self.composed(now.talk), (), now.handed)
         return perform(self.summarize(now, waits=waits, has_failed=has_failed), summary_handlers(config))
 
     async def aresult(
@@ -154,12 +152,8 @@ class Summarizer:
     ) -> SummarizationResult:
         """Do what `result` does without blocking the event loop."""
         if not self.budget.is_exceeded(messages=sum(now.counts), beside=now.beside):
-            return self._unchanged(now)
+            return _result(now.talk, self.composed(now.talk), (), now.handed)
         return await aperform(self.summarize(now, waits=waits, has_failed=has_failed), async_summary_handlers(config))
-
-    def _unchanged(self, now: Measured) -> SummarizationResult:
-        view = self.composed(now.parted.system, now.running, now.parted.live)
-        return SummarizationResult(view, now.running, handed_over=LeftOut.of(now.parted.live, now.handed))
 
     def summarize(self, now: Measured, *, waits: bool, has_failed: bool) -> SummaryEffects[SummarizationResult]:
         """Summarize what no longer fits. A failure of model or hook changes nothing but this one view.
@@ -180,57 +174,39 @@ class Summarizer:
         if is_due and not has_failed:
             with tolerated(logger, "%d messages not summarized this time", len(leaving)):
                 return (yield from self._cut(now, leaving, waits=waits))
-        live = now.parted.live
-        view, left_out = self.view(now.parted, now.running, now.handed, now.ids(leaving))
-        return SummarizationResult(
-            view,
-            now.running,
-            failed=is_due,
-            left_out=LeftOut.of(live, left_out),
-            handed_over=LeftOut.of(live, now.handed),
-        )
+        view, left_out = self.view(now.talk, now.handed, now.ids(leaving))
+        return replace(_result(now.talk, view, left_out, now.handed), failed=is_due)
 
     def _leaving(self, now: Measured, *, waits: bool) -> list[int]:
         """Return the places of the live messages that are to leave; none where shortening others does as well."""
-        live, keep = now.parted.live, self.budget.keep(now.system)
+        live, keep = now.talk.live, self.budget.keep(now.system)
         leaving = choose_cut(live, now.counts, keep)
-        if waits and not leaving and self.view(now.parted, now.running)[1]:
+        if waits and not leaving and self.view(now.talk)[1]:
             # Tool calls cannot be shortened: what goes for their sake is worth a summary, however little.
             return choose_cut(live, now.counts, replace(keep, least_cut=0))
         return leaving
 
     def _cut(self, now: Measured, leaving: Sequence[int], *, waits: bool) -> SummaryEffects[SummarizationResult]:
         """Put a summary in the place of what leaves, or as much of it as one that was written ahead stands for."""
-        parted, running, summary, done = now.parted, now.running, "", None
+        talk, done = now.talk, None
         prepared = (yield Call(self.prepared_summary)) if leaving and self.prepared_summary else None
         cut, summary = self._usable(now, prepared, leaving, waits=waits)
         is_ready = bool(cut)
         if waits and not cut:
-            cut = leaving
-            summary = yield from self._written(now.fresh([parted.live[at] for at in cut]), now.existing)
-        gone = now.ids(cut)
-        if cut:
-            running = parted.summarized(running, summary, cut)
-            absent = set(cut)
-            parted = replace(parted, live=tuple(one for at, one in enumerate(parted.live) if at not in absent))
-        view, left_out = self.view(parted, running, now.handed, now.ids(leaving))
-        leaves = gone if waits else gone | left_out
-        new = now.fresh([one for one in now.parted.live if one.id in leaves and one.id not in now.handed])
+            cut, summary = leaving, talk.summary
+            for portion in self._portions(talk.fresh(now.ids(cut))):
+                summary = yield from self._extended(summary, portion)
+        after = talk.summarized(summary, cut) if cut else talk
+        view, left_out = self.view(after, now.handed, now.ids(leaving))
+        gone = now.ids(cut) | (set() if waits else left_out)
+        new = talk.fresh(gone.difference(now.handed))
         if new and self.memory_flush_hook:
             yield Call(self.memory_flush_hook, (new,))
         if cut:
-            taken = len(now.fresh([now.parted.live[at] for at in cut]))
-            before = sum(now.counts) + now.beside
+            taken, before = len(talk.fresh(now.ids(cut))), sum(now.counts) + now.beside
             done = Cut(taken, before, self.counter(view), self.summary_tokens(summary), is_ready)
             logger.info("summarized %d messages: %d tokens before, %d after", taken, before, done.tokens_after)
-        handed = {*now.handed, *leaves}
-        return SummarizationResult(
-            view,
-            running,
-            cut=done,
-            left_out=LeftOut.of(parted.live, left_out),
-            handed_over=LeftOut.of(parted.live, handed),
-        )
+        return replace(_result(after, view, left_out, gone.union(now.handed)), cut=done)
 
     def _usable(
         self, now: Measured, prepared: object, leaving: Sequence[int], *, waits: bool
@@ -242,7 +218,7 @@ class Summarizer:
         if not isinstance(prepared, dict):
             return (), ""
         places, summary = leaving[: len(prepared["ids"])], prepared["summary"]
-        if not places or prepared != written_summary(summary, now.existing, [now.parted.live[at] for at in places]):
+        if not places or prepared != written_summary(summary, now.talk.summary, [now.talk.live[at] for at in places]):
             return (), ""
         tokens = self.summary_tokens(summary)
         rest = sum(now.counts) - sum(now.counts[at] for at in places)
@@ -250,48 +226,45 @@ class Summarizer:
         return (places, summary) if fits and tokens <= self.budget.max_summary_tokens else ((), "")
 
     def view(
-        self, parted: DividedMessages, running: RunningSummary | None, *without: Collection[str | None]
+        self, talk: DividedMessages, *without: Collection[str | None]
     ) -> tuple[list[BaseMessage], set[str | None]]:
         """Return a view within the budget, and the ids of the live messages that it leaves out.
 
         Args:
-            parted: What it is made of.
-            running: What stands for the rest.
+            talk: What it is made of.
             without: Ids of what is left out while not all fit, one collection after another; an answer goes with its
                 question. The longest of what stays are shortened.
         """
-        budget, counter = self.budget, self.counter
+        budget, counter, running = self.budget, self.counter, talk.running
         if running and self.summary_tokens(running.summary) > budget.max_summary_tokens:
             running = replace(running, summary=self.shortened(running.summary))  # its share was larger once
         summary = self.summary_tokens(running.summary) if running else 0
-        system, half = [*parted.system], (budget.max_tokens - summary) // 2
+        system, half = [*talk.system], (budget.max_tokens - summary) // 2
         if counter(system) > half:
             logger.warning("system messages take more than half of %d tokens: they are shortened", budget.max_tokens)
             whole = SystemMessage("\n\n".join(message.text for message in system), id=system[-1].id)
             system = [shorten(whole, half, counter)]
         room = budget.room(counter(system) + summary)
-        live = [*parted.live]
+        live = [*talk.live]
         newest = newest_question(units(live, counter.each(live)))
         asked = {live[at].id for at in newest.places} if newest else set()
         for gone in without:
             if counter(live) > room:
                 live = [message for message in live if message.id not in gone or message.id in asked]
-        if len(live) < len(parted.live):
+        if len(live) < len(talk.live):
             live = live[next((unit.places.start for unit in units(live, counter.each(live)) if unit.asks), 0) :]
         live = fit(live, room, counter, drop=False)
-        left_out = {message.id for message in parted.live} - {message.id for message in live}
-        return self.composed(system, running, live), left_out
+        left_out = {message.id for message in talk.live} - {message.id for message in live}
+        return self.composed(replace(talk, system=tuple(system), live=tuple(live), running=running)), left_out
 
-    def composed(
-        self, system: Sequence[BaseMessage], running: RunningSummary | None, live: Sequence[BaseMessage]
-    ) -> list[BaseMessage]:
+    def composed(self, talk: DividedMessages) -> list[BaseMessage]:
         """Return system messages, the summary's message and live messages, whatever fits."""
-        if running is None:
-            return [*system, *live]
+        if talk.running is None:
+            return [*talk.system, *talk.live]
         if self.final_prompt is None:
-            return [*system, _summary_message(running.summary).model_copy(), *live]
-        values = {"system_message": [*system], "summary": running.summary, "messages": [*live]}
-        given = {id(message) for message in (*system, *live)}
+            return [*talk.system, _summary_message(talk.summary).model_copy(), *talk.live]
+        values = {"system_message": [*talk.system], "summary": talk.summary, "messages": [*talk.live]}
+        given = {id(message) for message in (*talk.system, *talk.live)}
         # What the template adds gets the id by which the next summary takes its place.
         return [
             message if id(message) in given or message.id else message.model_copy(update={"id": SUMMARY_ID})
@@ -302,7 +275,7 @@ class Summarizer:
         """Return the tokens that a summary takes in a view."""
         if self.final_prompt is None:
             return self.counter.message(_summary_message(summary))
-        return self.counter(self.composed((), RunningSummary(summary), ()))
+        return self.counter(self.composed(DividedMessages(running=RunningSummary(summary))))
 
     def shortened(self, summary: str) -> str:
         """Return the summary within its share, its middle left out."""
@@ -318,7 +291,7 @@ class Summarizer:
         """
         now = self.measured(messages, running_summary)
         keep = self.budget.keep_ahead(share, system=now.system, messages=sum(now.counts), beside=now.beside)
-        live = now.parted.live
+        live = now.talk.live
         return [live[index] for index in choose_cut(live, now.counts, keep, ahead=True)] if keep else []
 
     def prepare(
@@ -345,12 +318,6 @@ class Summarizer:
                 return part
         return written_summary(summary, existing, leaving)
 
-    def _written(self, messages: Sequence[BaseMessage], existing: str) -> SummaryEffects[str]:
-        """Return the summary of an existing one and these messages."""
-        for portion in self._portions(messages):
-            existing = yield from self._extended(existing, portion)
-        return existing
-
     def _portions(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
         room = self.budget.room(self.budget.max_summary_tokens)
         return in_portions(messages, min(room, self.portion_tokens or room), self.counter)
@@ -359,15 +326,15 @@ class Summarizer:
         share = self.budget.max_summary_tokens
         most = max(1, int(share * WORDS_PER_TOKEN))
         shown = existing if self.portion_tokens is None else ""
-        prompt = self.prompts.messages(portion, shown, min(most, words_for(portion, shown)))
-        summary = summary_in((yield Ask(self.model, prompt)))
+        summary = summary_in((yield Ask(self.model, self.prompts.messages(portion, shown, most))))
         if not summary:
             raise ValueError("the model returned an empty summary")
         # A model that reads portions is a small one: what it writes shorter may lose nearly all.
         if self.portion_tokens is not None:
             summary = f"{existing}\n{summary}" if existing else summary
         elif self.summary_tokens(summary) > share:
-            reply = yield Ask(self.model, shorter(summary, most))
+            words = prompts.SHORTER_SUMMARY.replace("{max_words}", str(most)).replace("{summary}", summary)
+            reply = yield Ask(self.model, [HumanMessage(words)])
             summary = min(summary_in(reply) or summary, summary, key=self.summary_tokens)
         return summary if self.summary_tokens(summary) <= share else self.shortened(summary)
 

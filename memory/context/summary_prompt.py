@@ -48,8 +48,12 @@ class SummaryPrompts:
         if isinstance(prompt, str) and "{existing_summary}" not in prompt:
             raise ValueError("existing_summary_prompt must contain {existing_summary}")
 
-    def messages(self, portion: Sequence[BaseMessage], existing: str, max_words: int) -> list[BaseMessage]:
-        """Return what the model is sent to summarize one portion of plain messages."""
+    def messages(self, portion: Sequence[BaseMessage], existing: str, most: int) -> list[BaseMessage]:
+        """Return what the model is sent to summarize one portion of plain messages in `most` words at most.
+
+        It is asked for half of what was said, and the existing summary: a small model that may write more than there is
+        to say fills the rest with what nobody said.
+        """
         prompt = self.existing_summary_prompt if existing else self.initial_summary_prompt
         if not isinstance(prompt, str):
             values = {"messages": list(portion), **({"existing_summary": existing} if existing else {})}
@@ -57,23 +61,10 @@ class SummaryPrompts:
         # What looks like another speaker's line in a message is indented.
         lines = (f"{_SPEAKERS.get(one.type, 'Assistant')}: {one.text}".replace("\n", "\n  ") for one in portion)
         transcript = text.fenced("conversation", "\n".join(lines))
-        words = prompt.replace("{max_words}", str(max_words)).replace("{existing_summary}", existing)
-        return [HumanMessage(f"{transcript}\n\n{words}")]
-
-
-def words_for(portion: Sequence[BaseMessage], existing: str) -> int:
-    """Return how many words are worth asking for: half of what was said, and the existing summary.
-
-    A small model that may write more than there is to say fills the rest with what nobody said.
-    """
-    chars = sum(len(message.text) for message in portion) // 2 + len(existing)
-    return max(_LEAST_WORDS, chars // _CHARS_PER_WORD)
-
-
-def shorter(summary: str, max_words: int) -> list[BaseMessage]:
-    """Return what the model is sent when its summary was longer than its share."""
-    words = prompts.SHORTER_SUMMARY.replace("{max_words}", str(max_words)).replace("{summary}", summary)
-    return [HumanMessage(words)]
+        chars = sum(len(message.text) for message in portion) // 2 + len(existing)
+        words = min(most, max(_LEAST_WORDS, chars // _CHARS_PER_WORD))
+        asked = prompt.replace("{max_words}", str(words)).replace("{existing_summary}", existing)
+        return [HumanMessage(f"{transcript}\n\n{asked}")]
 
 
 def in_portions(messages: Sequence[BaseMessage], limit: int, counter: TokenCounter) -> Iterator[list[BaseMessage]]:
