@@ -1,6 +1,6 @@
 """Which memory a thread's prompt shows: a frozen block in the system prompt, and deltas appended to it. Pure."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,7 +10,7 @@ from memory.facts.fact import Fact, is_protected, moment
 from memory.facts.snapshot import MemorySnapshot
 from memory.facts.words import without_repeats
 from memory.injection.block import TextCounter, fact_line, fitting_facts, memory_data
-from memory.injection.injected import NOT_USED, Delta, Entry, Injected, Line, render_delta, render_deltas
+from memory.injection.injected import NOT_USED, Delta, Entry, Injected, render_delta, render_deltas
 from memory.injection.past_turns import line_of, lines_by_entry, texts_of
 from memory.journal.entry import line_id
 from memory.recall import is_about_answers
@@ -96,31 +96,35 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
         return Injected(since=NOT_USED, at=turn.now, lines_edit=snapshot.edit)
     if previous is not None and not needs_rebase(previous, snapshot, turn):
         room, half = max(turn.room, turn.budget // DELTAS_SHARE), turn.budget // DELTAS_SHARE
-        # What was recalled for earlier messages stays while there is room: the provider has it in its cache. News stays
-        # until a new block has it. With a summary the messages before which the rest stands go anyway.
-        for kept in (
-            (_only_news(previous, snapshot),) if turn.will_summarize else (previous, _only_news(previous, snapshot))
-        ):
+        # What was recalled for earlier messages stays while there is room: the provider has it in its cache. Then the
+        # newer half goes, as least stands behind it, or all. With a summary its messages go anyway.
+        every = len(previous.deltas)
+        for number in dict.fromkeys([0] if turn.will_summarize else [every, every // 2, 0]):
+            kept = _only_news(previous, snapshot, number)
             spare = room - turn.size(kept, snapshot)
-            most = min(turn.budget, max(half, spare)) if kept is previous else min(half, spare)
+            most = min(turn.budget, max(half, spare)) if number == every else min(half, spare)
             after = _with_delta(kept, snapshot, turn, most)
             if turn.size(after, snapshot) <= room:
                 return after
     # With half of the budget first: that says which past turns a fact tells already.
-    new = Injected(since=turn.now, at=turn.now, lines_edit=snapshot.edit)
-    lines = _lines_beside(choose_block(snapshot, replace(turn, budget=turn.budget // 2)), snapshot, turn)
+    half, new = turn.budget // 2, Injected(since=turn.now, at=turn.now, lines_edit=snapshot.edit)
+    told_by = replace(new, block=choose_block(snapshot, replace(turn, budget=half)))
+    hits = relevant(turn.recalled.hits, LEAST_SHARE)
+    chosen = _choose(told_by, snapshot, turn, turn.recalled, hits, left=half, room=half, only_lines=True)
+    lines = lines_by_entry(chosen, turn.recalled.entries)
     new = replace(new, deltas=(Delta(turn.message_id, (), lines),) if lines else ())
     left = turn.budget - turn.size(new, snapshot)
     return replace(new, block=choose_block(snapshot, replace(turn, budget=left)))
 
 
-def _only_news(injected: Injected, snapshot: MemorySnapshot) -> Injected:
-    """Return what is shown without what was recalled for single messages."""
+def _only_news(injected: Injected, snapshot: MemorySnapshot, number: int) -> Injected:
+    """Return what is shown without what was recalled for single messages, but for so many of the oldest."""
     news = {fact.id for fact in snapshot.facts if _is_news(fact, injected)}
     bare = (
-        Delta(each.message_id, tuple(entry for entry in each.facts if entry[0] in news)) for each in injected.deltas
+        Delta(each.message_id, tuple(entry for entry in each.facts if entry[0] in news))
+        for each in injected.deltas[number:]
     )
-    return replace(injected, deltas=tuple(each for each in bare if each.facts))
+    return replace(injected, deltas=(*injected.deltas[:number], *(each for each in bare if each.facts)))
 
 
 def _is_news(fact: Fact, injected: Injected) -> bool:
@@ -136,21 +140,11 @@ def _with_delta(previous: Injected, snapshot: MemorySnapshot, turn: TurnConditio
     is what a new block would show for the message, for so many tokens with the news. Nothing matters to a message that
     is about nothing the user ever spoke of, or only greets or thanks.
     """
-    facts, recalled = {fact.id: fact for fact in snapshot.facts}, turn.recalled
+    recalled = turn.recalled
     if recalled.coverage < (LEAST_COVERAGE if recalled.entries else LEAST_COVERAGE_OF_FACTS):
         recalled = NOTHING
-    shown = {*previous.fact_ids(), *(line for _, line in previous.lines())}
-    chosen = _choose(
-        recalled,
-        _worth_telling(recalled),
-        turn,
-        facts=facts,
-        news=[fact.id for fact in snapshot.facts if fact.id not in shown and _is_news(fact, previous)],
-        shown=shown,
-        told_by={source for name in shown if name in facts for source in fact_sources(facts[name])},
-        left=turn.budget,
-        room=turn.at_most(most),
-    )
+    room = turn.at_most(most)
+    chosen = _choose(previous, snapshot, turn, recalled, _worth_telling(recalled), left=turn.budget, room=room)
     told_facts = tuple((fact.id, fact.revision) for fact in snapshot.facts if fact.id in chosen)
     lines = lines_by_entry((each for each in chosen if each in recalled.entries), recalled.entries)
     added = (Delta(turn.message_id, told_facts, lines),) if told_facts or lines else ()
@@ -161,17 +155,6 @@ def told(injected: Injected, snapshot: MemorySnapshot, recalled: Recalled) -> Me
     """Return the snapshot with the texts of the past turns that were just found, as far as a prompt shows them."""
     new = [line for _, line in injected.lines() if line not in snapshot.lines]
     return replace(snapshot, lines={**snapshot.lines, **texts_of(recalled, new)}) if new else snapshot
-
-
-def _lines_beside(entries: Iterable[Entry], snapshot: MemorySnapshot, turn: TurnConditions) -> tuple[Line, ...]:
-    """Return the past turns that a new block's first delta shows: none that its facts tell already."""
-    names = {name for name, _ in entries}
-    of_facts = {source for fact in snapshot.facts if fact.id in names for source in fact_sources(fact)}
-    half, hits = turn.budget // 2, relevant(turn.recalled.hits, LEAST_SHARE)
-    lines = _choose(
-        turn.recalled, hits, turn, facts={}, news=(), shown=frozenset(), told_by=of_facts, left=half, room=half
-    )
-    return lines_by_entry(lines, turn.recalled.entries)
 
 
 def needs_rebase(previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions) -> bool:
@@ -222,36 +205,40 @@ def _holds_always(fact: Fact, now: float) -> bool:
 
 
 def _choose(
+    injected: Injected,
+    snapshot: MemorySnapshot,
+    turn: TurnConditions,
     recalled: Recalled,
     hits: Sequence[Hit],
-    turn: TurnConditions,
     *,
-    facts: Mapping[str, Fact],
-    news: Sequence[str],
-    shown: Collection[str],
-    told_by: set[str],
     left: int,
     room: int,
+    only_lines: bool = False,
 ) -> list[str]:
     """Return the ids of what a delta tells: news, strongest first; standing wishes; then hits, best first.
 
+    News is told in any case, up to a bound.
+
     Args:
+        injected: What the prompt shows already.
+        snapshot: The memory.
+        turn: The turn.
         recalled: What was found.
         hits: What of it is worth telling, best first.
-        turn: The turn.
-        facts: Those that may be told, by their ids; of other hits only past turns.
-        news: Facts that are told in any case, up to a bound.
-        shown: What the prompt shows already, by its ids.
-        told_by: Lines that a fact tells.
         left: Tokens of all that fits the message, also of what is shown already; half for facts and half for past
             turns first, then either takes what the other left.
         room: Tokens of the delta, fence included.
+        only_lines: Whether only past turns are chosen.
     """
+    facts = {fact.id: fact for fact in snapshot.facts}
+    shown = {*injected.fact_ids(), *(line for _, line in injected.lines())}
+    told_by = {source for name in shown if name in facts for source in fact_sources(facts[name])}
+    told_by |= {line_id(turn.thread_id, message_id) for message_id in turn.window}
+    news = [name for name, fact in facts.items() if name not in shown and _is_news(fact, injected)]
     chosen, counted = list[str](), set[str]()
     documents = {each.id: each for each in (*recalled.standing, *(hit.document for hit in hits))}
     # A line says what each fact of it does; a fact says nothing of the other facts that its message told.
     lines = {name for name in shown if name not in facts}
-    told_by = told_by | {line_id(turn.thread_id, message_id) for message_id in turn.window}
     frame = turn.count(render_delta([], [""]))
     left, room, half = left - frame, room - frame, left // 2
     most = {"standing": max(0, room // STANDING_SHARE), "fact": half, "turn": half, "rest": left}
@@ -260,15 +247,18 @@ def _choose(
     candidates += [(hit.document.kind, hit.document.id) for hit in hits]
     for part, name in [*candidates, *(("rest", hit.document.id) for hit in hits)]:
         fact, is_shown = facts.get(name), name in shown
+        if name in counted or (fact and only_lines):
+            continue
         if fact is None:
             text, sources, is_told = line_of(documents[name]), {name}, name in told_by or name not in recalled.entries
         else:
             text, sources = fact_line(fact), {*fact_sources(fact)}
             is_told = turn.shows(fact) or (bool(sources) and sources <= lines)
+        if not text or (is_told and not is_shown):
+            continue
         tokens = turn.count(text + "\n")
         # News that finds no room makes a new block.
-        fits = tokens <= (most[part] if part == "news" else min(left, most[part], left if is_shown else room))
-        if not text or name in counted or not fits or (is_told and not is_shown):
+        if tokens > (most[part] if part == "news" else min(left, most[part], left if is_shown else room)):
             continue
         counted.add(name)
         left -= tokens
