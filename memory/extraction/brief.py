@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from memory import prompts
 from memory.extraction.answer import parse_answer
 from memory.extraction.dialogue import MAX_CONTEXT_CHARS, answers, day_of, line_before, new_messages, shortened
-from memory.extraction.form import Answer, object_schema
+from memory.extraction.form import Answer, FoundFact, object_schema
 from memory.extraction.task import Task
 from memory.facts.words import words
 from memory.text import one_line, sentences
@@ -46,7 +46,7 @@ def read_briefly(task: Task) -> Generator[ExtractionCall, str, Answer]:
     examples = rules.examples(" ".join(message.text for message in new)) if rules else prompts.BRIEF_EXAMPLES
     for said, noted in examples:
         prompt += [HumanMessage(said), AIMessage(noted)]
-    facts: list[dict[str, object]] = []
+    facts: list[FoundFact] = []
     heard = " ".join(each.text for each in messages)
     for number, message in enumerate(new, 1):
         text, before = one_line(message.text), line_before(message, messages)
@@ -60,20 +60,22 @@ def read_briefly(task: Task) -> Generator[ExtractionCall, str, Answer]:
         )
         most = min(_MOST, _A_FEW + len(text) // _CHARS_PER_FACT)
         raw = yield ExtractionCall((*prompt, asked), _schema(most, min(_SENTENCE_CHARS, config.max_fact_chars)))
-        given = [one_line(each) for each in parse_answer(raw).facts if isinstance(each, str) and each.strip()][:most]
+        given = [each.content for each in parse_answer(raw).facts if each.content][:most]
         kept = (
             rules.kept(given, told, heard, config.max_fact_chars) if rules else [(each, "knowledge") for each in given]
         )
         for content, category in kept:
+            known = 0
             if rules:
                 replaces = partial(rules.replaces, text, content)
-                facts = [each for each in facts if each["message"] == number or not replaces(str(each["content"]))]
+                facts = [each for each in facts if each.message == number or not replaces(each.content or "")]
                 known = next((at for at, fact in enumerate(task.shown, 1) if replaces(fact.content)), 0)
-            else:
-                known = 0
-            action = "corrects" if known else "new"
-            made = {"content": content, "category": category, "confidence": CONFIDENCE}
-            facts.append({"message": number, "action": action, "known": known, **made})
+            facts.append(
+                FoundFact(
+                    message=number, action="corrects" if known else "new", known=known, content=content,
+                    category=category, confidence=CONFIDENCE,
+                )
+            )  # fmt: skip
         # A model that saw itself note nothing goes on to note nothing.
         prompt += [asked, AIMessage(raw)] if given else []
     return Answer(facts=tuple(facts))

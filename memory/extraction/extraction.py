@@ -5,7 +5,6 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import tzinfo
-from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
@@ -15,14 +14,13 @@ from memory.config import MemoryConfig
 from memory.effects import aperform, perform
 from memory.extraction.answer import ExtractionError, aask, ask, parse_answer
 from memory.extraction.brief import ExtractionCall, read_briefly
-from memory.extraction.dialogue import answers, line_before, new_messages, render_dialogue
+from memory.extraction.dialogue import new_messages, render_dialogue
 from memory.extraction.form import FIELDS, Answer, FoundFact, answer_schema
 from memory.extraction.task import Task
-from memory.extraction.validation import is_quoted, validated
+from memory.extraction.validation import is_half_said, is_quoted, validated
 from memory.facts.changes import Extraction, Refusal, reasons
 from memory.facts.fact import Fact
 from memory.facts.profile import Profile
-from memory.facts.words import words
 from memory.message import GivenMessages, StoredMessage, messages_of
 from memory.text import one_line
 
@@ -104,20 +102,13 @@ def judge_fact(
         time_zone: Where the user is.
     """
     task = Task.of(messages, existing, None, config, time_zone)
-    if not new_messages(task.messages):
-        return Extraction(refused=(Refusal(reason="not_said"),))
     # Whoever tells it unasked may have been talked into it: half of its words are the user's, or it waits to be said.
-    said = [message.text for message in task.messages if message.role == "user"]
-    said += [
-        line for each in new_messages(task.messages) if answers(each.text, line := line_before(each, task.messages))
-    ]
-    wanted = words(str(fact.get("content", "")))
-    if 2 * len(wanted & words(" ".join((*said, corrects.content if corrects else "")))) < len(wanted):
+    if not new_messages(task.messages) or not is_half_said(str(fact.get("content", "")), task, corrects):
         return Extraction(refused=(Refusal(reason="not_said"),))
     if corrects is not None:
         task = replace(task, shown=[corrects, *task.shown])
         fact = {**fact, "action": "corrects", "known": 1}
-    return _judged(Answer(facts=(fact,)), task)
+    return _judged(Answer(facts=(FoundFact.of(fact),)), task)
 
 
 def _extraction(task: Task) -> Generator[ExtractionCall, str, Extraction]:
@@ -137,16 +128,15 @@ def _extraction(task: Task) -> Generator[ExtractionCall, str, Extraction]:
     schema = answer_schema(new, task.config)
     raw = yield ExtractionCall(prompt, schema)
     answer = parse_answer(raw)
-    found = [(each, FoundFact.of(each)) for each in answer.facts]
-    loose = [fact for _, fact in found if fact.quote and not is_quoted(fact, task.messages)]
+    loose = [fact for fact in answer.facts if fact.quote and not is_quoted(fact, task.messages)]
     if loose:  # once more for words that stand nowhere; what still quotes none that do is refused
-        wrong, more = "\n".join(f"- {fact.quote}" for fact in loose), tuple[Any, ...]()
+        wrong, more = "\n".join(f"- {fact.quote}" for fact in loose), tuple[FoundFact, ...]()
         prompt += [AIMessage(raw), HumanMessage(prompts.EXTRACTION_AGAIN.format(quotes=wrong))]
         again = yield ExtractionCall(prompt, schema)
         with suppress(ExtractionError):
             more = parse_answer(again).facts
         logger.info("asked once more for the words of %d facts, got %d", len(loose), len(more))
-        answer = answer.model_copy(update={"facts": (*(each for each, fact in found if fact not in loose), *more)})
+        answer = answer.model_copy(update={"facts": (*(fact for fact in answer.facts if fact not in loose), *more)})
     return _judged(answer, task)
 
 

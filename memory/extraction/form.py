@@ -75,9 +75,9 @@ class FoundFact(BaseModel):
 
     @classmethod
     def of(cls, value: object) -> Self:
-        """Return what can be read of a value; of one that is no object, nothing."""
+        """Return what can be read of a value; of one that is no object, the text that it may be, and no action."""
         if not isinstance(value, Mapping):
-            return cls(action=None)
+            return cls(action=None, content=value if isinstance(value, str) else None)
         said = {name: each for name, each in value.items() if not isinstance(each, bool)}
         try:
             return cls.model_validate(said)
@@ -89,8 +89,9 @@ FACT_LISTS: Final = ("facts", "newFacts", "memories")
 """How models call the list of facts."""
 
 
-def _listed(value: object) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else []
+def _found(value: object) -> list[FoundFact]:
+    listed = value if isinstance(value, list | tuple) else ()
+    return [each if isinstance(each, FoundFact) else FoundFact.of(each) for each in listed]
 
 
 def _or_none(value: object, read: ValidatorFunctionWrapHandler) -> Any:
@@ -104,7 +105,7 @@ def _pairs(value: object) -> list[tuple[str, str]]:
     """Return the sections of a profile, told as a list or as one object."""
     if isinstance(value, Mapping):
         value = [{"section": name, "text": text} for name, text in value.items()]
-    given = [each for each in _listed(value) if isinstance(each, Mapping)]
+    given = [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
     pairs = ((each.get("section"), each.get("text")) for each in given[: 2 * len(SECTIONS)])
     return [(name, text) for name, text in pairs if isinstance(name, str) and isinstance(text, str)]
 
@@ -113,13 +114,13 @@ class Answer(BaseModel, frozen=True):
     """The parts of an answer as they were found; nothing in them is judged yet.
 
     Attributes:
-        facts: Its facts, or a small model's sentences.
+        facts: Its facts; of a small model's sentences only the content.
         profile: Its sections, by name.
         sensitive: The numbers of the messages that it marks as sensitive; `None` if it marks none as anything.
         unread: How many facts more there seem to be.
     """
 
-    facts: Annotated[tuple[Any, ...], BeforeValidator(_listed)] = Field(
+    facts: Annotated[tuple[FoundFact, ...], BeforeValidator(_found)] = Field(
         default=(), validation_alias=AliasChoices(*FACT_LISTS)
     )
     profile: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs)] = ()

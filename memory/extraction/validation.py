@@ -30,7 +30,7 @@ _RETOLD: Final = 4
 def validated(answer: Answer, task: Task) -> Extraction:
     """Return the changes, sections and refusals of an answer, as the model gave it for a task."""
     reading = _Reading(task)
-    for fact in map(FoundFact.of, answer.facts[:MAX_FACTS_PER_ANSWER]):
+    for fact in answer.facts[:MAX_FACTS_PER_ANSWER]:
         reading.take(fact)
     surplus = max(0, len(answer.facts) - MAX_FACTS_PER_ANSWER + answer.unread)
     sections = [reading.section(name, text) for name, text in answer.profile]
@@ -50,6 +50,12 @@ def is_quoted(fact: FoundFact, messages: Sequence[StoredMessage]) -> bool:
     return any(stands_in(fact.quote or "", text) for each in cited for text in (each.text, line_before(each, messages)))
 
 
+def is_half_said(text: str, task: Task, target: Fact | None) -> bool:
+    """Say whether half of the words of a text are the user's, or of the fact whose place it takes."""
+    wanted, said = words(text), _Reading(task).said | words(target.content if target else "")
+    return 2 * len(wanted & said) >= len(wanted)
+
+
 class _Reading:
     """One answer on its way to changes."""
 
@@ -63,7 +69,7 @@ class _Reading:
         told = [f"{each.text} {line}" for each, line in zip(self._new, asked, strict=True)]
         self._words_of_new = list(map(words, told))
         self._user_text = " ".join((*(message.text for message in messages if message.role == "user"), *asked))
-        self._said = words(self._user_text)
+        self.said = words(self._user_text)
         self._heard = words(" ".join(message.text for message in messages if message.role != "user"))
         # What else tells the words of a secret holds it, too, also where it names none.
         texts = [message.text for message in messages]
@@ -109,7 +115,7 @@ class _Reading:
 
     @cached_property
     def _words_of_all(self) -> frozenset[str]:
-        return frozenset(self._said | words(self._told_before))
+        return frozenset(self.said | words(self._told_before))
 
     def section(self, name: str, text: str) -> Section | Refusal | None:
         """Return a section of the profile as it was rewritten, or why not; `None` if there is no such section."""
@@ -207,10 +213,10 @@ class _Reading:
         paraphrase, or another language, and count for nobody.
         """
         wanted = words(fact.content or "")
-        is_retold = len(wanted) >= _RETOLD and wanted <= _EXAMPLE_WORDS and not wanted & self._said
-        if is_retold or (wanted in _EXAMPLES and not wanted <= self._said):
+        is_retold = len(wanted) >= _RETOLD and wanted <= _EXAMPLE_WORDS and not wanted & self.said
+        if is_retold or (wanted in _EXAMPLES and not wanted <= self.said):
             yield "not_said"
-        if not fact.quote and len(wanted & (self._heard - self._said)) > len(wanted & self._said):
+        if not fact.quote and len(wanted & (self._heard - self.said)) > len(wanted & self.said):
             yield "not_said"
         lines = [line_before(each, self._task.messages) for each in sources] if fact.quote else []
         # "On the 7th" may be said of the message's own day.

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.extraction.answer import ExtractionError, parse_answer
-from memory.extraction.form import Answer
+from memory.extraction.form import Answer, FoundFact
 
 FACT = {"content": "Lives in Oslo", "category": "knowledge", "confidence": 0.9}
 WHOLE = json.dumps({"facts": [FACT], "profile": []})
@@ -33,10 +33,7 @@ WHOLE = json.dumps({"facts": [FACT], "profile": []})
     ],
 )
 def test_facts_are_read_from_all_that_models_write(raw: str) -> None:
-    (fact,) = parse_answer(raw).facts
-
-    assert isinstance(fact, dict)
-    assert {name: fact[name] for name in FACT} == FACT
+    assert parse_answer(raw).facts == (FoundFact.of(FACT),)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +54,7 @@ def test_what_holds_no_facts_is_an_error_that_carries_the_answer(raw: str) -> No
 def test_a_broken_fact_does_not_lose_those_around_it() -> None:
     raw = f'{{"facts": [{json.dumps(FACT)}, {{"content": "bad", "confidence": 0,9}}, {json.dumps(FACT)}]}}'
 
-    assert parse_answer(raw).facts == (FACT, FACT)
+    assert parse_answer(raw).facts == (FoundFact.of(FACT),) * 2
 
 
 @pytest.mark.parametrize(
@@ -72,7 +69,7 @@ def test_sections_of_the_profile_are_read_from_both_forms(profile: object) -> No
 
 
 def test_nesting_without_end_is_no_crash() -> None:
-    assert parse_answer("[" * 50_000 + WHOLE).facts == (FACT,)
+    assert parse_answer("[" * 50_000 + WHOLE).facts == (FoundFact.of(FACT),)
 
 
 @given(st.text(), st.text())

@@ -227,7 +227,7 @@ def test_a_title_ends_no_sentence() -> None:
     ],
 )
 def test_an_answer_is_read_with_tolerance(raw: str, sentences: list[str]) -> None:
-    assert [each.strip() for each in parse_answer(raw).facts if isinstance(each, str) and each] == sentences
+    assert [each.content for each in parse_answer(raw).facts if each.content] == sentences
 
 
 def test_an_answer_without_a_list_is_an_error() -> None:

@@ -205,6 +205,7 @@ async def test_the_asynchronous_twin_does_the_same() -> None:
             reason="bad_confidence",
             content="User lives in Bergen",
             category="knowledge",
+            confidence=0.0,
             sources=one.changes[0].sources,
             said_at=FRIDAY,
         ),
