@@ -135,7 +135,7 @@ class Summarizer:
         """Return a conversation, oldest message first, with its tokens; the others as a state has them."""
         talk = divide(messages, rehydrate(running_summary))
         system = self.counter(talk.system) if talk.system else 0
-        beside = system + self.summary_tokens(talk.summary) if talk.running else system
+        beside = system + self.summary_tokens(talk.running.summary) if talk.running else system
         handed = LeftOut.from_state(handed_over).among(talk.live) if handed_over else ()
         return Measured(talk, self.counter.each(talk.live), system, beside, handed)
 
@@ -262,7 +262,7 @@ class Summarizer:
         if talk.running is None:
             return [*talk.system, *talk.live]
         if self.final_prompt is None:
-            return [*talk.system, _summary_message(talk.summary).model_copy(), *talk.live]
+            return [*talk.system, _summary_message(talk.running.summary).model_copy(), *talk.live]
         values = {"system_message": [*talk.system], "summary": talk.summary, "messages": [*talk.live]}
         given = {id(message) for message in (*talk.system, *talk.live)}
         # What the template adds gets the id by which the next summary takes its place.
