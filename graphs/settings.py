@@ -320,7 +320,9 @@ def _memory(environ: Mapping[str, str], *, is_local: bool) -> MemoryConfig:
         return replace(config, enabled=enabled, **_fields(environ, config, _OF_MEMORY))
     except ValidationError as error:
         wrong = error.errors()[0]
-        raise ValueError(f"{wrong['loc'][0]} must be valid: {wrong['msg']}, not {wrong['input']}") from None
+        wanted = wrong["msg"].partition("Input should ")[2]  # else it is one of our own sentences
+        said = f"{wrong['loc'][0]} must {wanted}, not {wrong['input']}" if wanted else wrong["msg"].partition(", ")[2]
+        raise ValueError(said) from None
 
 
 def _auth(environ: Mapping[str, str]) -> AuthSettings:

@@ -112,5 +112,5 @@ def test_a_budget_that_cannot_be_meant_is_refused(value: Any) -> None:
 def test_what_is_wrong_in_the_environment_is_refused_with_the_variables_name() -> None:
     with pytest.raises(ValueError, match="PALIMPSEST_TIME_ZONE must be an IANA time zone"):
         Settings.from_environment({"PALIMPSEST_TIME_ZONE": "Mars/Olympus"})
-    with pytest.raises(ValueError, match="PALIMPSEST_BUDGET_CALLS must be a whole number"):
+    with pytest.raises(ValueError, match="PALIMPSEST_BUDGET_CALLS must be greater than or equal to 0, not -1"):
         Settings.from_environment({"PALIMPSEST_BUDGET_CALLS": "-1"})
