@@ -626,7 +626,7 @@ MUTANTS = (
     Mutant(
         "two workers ask a model for the same update",
         "memory/updates/update.py",
-        "    if not lease.is_free(now, terms.worker):",
+        "if not lease.is_free(now, terms.worker):",
         "if False:",
         (UPDATES,),
     ),
