@@ -30,6 +30,10 @@ _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
 _SERVER_AUTH = "LANGGRAPH_AUTH"  # where its configuration has `auth`
 _SERVER_URL = "LANGGRAPH_API_URL"
 _SERVER_KEY = "LANGGRAPH_AES_KEY"
+_FIELD = re.compile("^[a-z_]+(?= must )")
+_PROVIDER = re.compile(r"\A[a-z0-9_]+:.")
+_VISIBLE = re.compile("[!-~]*")
+_CREDENTIALS = re.compile("(?<![^/@])[^/@]*@")
 T = TypeVar("T")
 
 
@@ -216,9 +220,7 @@ class Settings:
                 memory=_memory(environ, is_local=(given["memory_model"] or model) == LOCAL),
             )
         except ValueError as error:  # of a field's value, whose name it begins with
-            raise ValueError(
-                re.sub("^[a-z_]+(?= must )", lambda name: f"{_PREFIX}{name[0].upper()}", str(error))
-            ) from None
+            raise ValueError(_FIELD.sub(lambda name: f"{_PREFIX}{name[0].upper()}", str(error))) from None
 
     def __post_init__(self) -> None:
         for name, value, least in (
@@ -227,7 +229,7 @@ class Settings:
         ):
             if not isinstance(value, int) or value < least:
                 raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
-        if self.embedder not in ("", "none", LOCAL) and not re.match("[a-z0-9_]+:.", self.embedder):
+        if self.embedder not in ("", "none", LOCAL) and not _PROVIDER.match(self.embedder):
             raise ValueError(f"embedder must be none, local or provider:model, not {self.embedder!r}")
 
 
@@ -397,7 +399,7 @@ def unfit_for_headers() -> str:
     """Return the names of the providers' variables that no header of a request can hold as this process has them."""
     secrets = ("_API_KEY", "_ORG_ID", "_PROJECT_ID", "_TOKEN")
     given = {name: value for name, value in os.environ.items() if name.endswith(secrets)}
-    return " and ".join(name for name, value in given.items() if not re.fullmatch("[!-~]*", value))
+    return " and ".join(name for name, value in given.items() if not _VISIBLE.fullmatch(value))
 
 
 def proxy_of(url: str) -> str:
@@ -406,4 +408,4 @@ def proxy_of(url: str) -> str:
     scheme = asked.scheme if asked.scheme in proxies else "all"
     if scheme not in proxies or proxy_bypass(asked.hostname or ""):
         return ""
-    return f"{scheme.upper()}_PROXY={re.sub(r'(?<![^/@])[^/@]*@', '', proxies[scheme])}"
+    return f"{scheme.upper()}_PROXY={_CREDENTIALS.sub('', proxies[scheme])}"

@@ -5,7 +5,6 @@ process alone can set.
 """
 
 import logging
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -33,7 +32,6 @@ logger = logging.getLogger(__name__)
 by_retention: ContextVar[bool] = ContextVar("palimpsest_by_retention", default=False)
 """Set where this process itself deletes a thread as it is old: it takes nothing of memory along. No request sets it."""
 
-_PATH = re.compile("(?P<root>.*)/(?P<kind>threads|assistants)/(?P<id>[^/]+)/?")
 _PAGE, _DAY = 100, 86_400.0
 
 Clear = Callable[[str], Awaitable[object]]
@@ -118,13 +116,14 @@ class DeletionDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         is_deletion = scope["type"] == "http" and scope["method"] == "DELETE" and not by_retention.get()
-        path = _PATH.fullmatch(scope["path"]) if is_deletion else None
-        if path is None:
+        root, *below = scope["path"].removesuffix("/").rsplit("/", 2) if is_deletion else ("",)
+        if len(below) < 2 or below[0] not in ("threads", "assistants"):
             await self._app(scope, receive, send)
             return
+        kind, named = below
         deletions, asked = await self._deletions(), list[Deletion]()
-        for thread_id in await _doomed(scope, path["kind"], path["id"]):
-            status, _ = await get(self._app, scope, f"{path['root']}/threads/{thread_id}")
+        for thread_id in await _doomed(scope, kind, named):
+            status, _ = await get(self._app, scope, f"{root}/threads/{thread_id}")
             # Recorded before the server decides: a crash after its answer must not lose what was granted.
             if status == 200 and (record := await deletions.ask(thread_id)):
                 asked.append(record)
@@ -133,7 +132,7 @@ class DeletionDoor:
             status = message.get("status", 500)  # after a failure of the server, the sweep finds out
             for record in asked if status < 500 else ():
                 # An assistant goes with those of its threads that the server lets the caller delete; others live on.
-                if status < 300 and (path["kind"] == "threads" or not await is_there(record.thread_id)):
+                if status < 300 and (kind == "threads" or not await is_there(record.thread_id)):
                     await deletions.carry_out(record)
                 else:
                     await deletions.refuse(record)

@@ -103,7 +103,7 @@ def test_commands_are_carried_out_as_printed(server: DevServer, model: StubModel
     assert "claude" in run(tmp_path, "sh", "-ec", elsewhere.replace("source chatgpt", "source chatgpt --yes"), **here)
     (line,) = [one for one in snippets("json", server, PAGES) if "conversation" in one]
     (tmp_path / "trip.jsonl").write_text(line)
-    assert "1 message" in run(tmp_path, "palimpsest", "backfill", "trip.jsonl", "--dry-run", **here)
+    assert "messages\t1" in run(tmp_path, "palimpsest", "backfill", "trip.jsonl", "--dry-run", **here)
     (metrics,) = snippets("sh", server, (PROJECT / "docs" / "run" / "operations.md").read_text())
     assert "palimpsest_turns_total" in run(tmp_path, "sh", "-c", metrics)
 

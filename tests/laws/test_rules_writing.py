@@ -107,10 +107,11 @@ async def test_a_write_that_is_cancelled_is_there_whole_or_not_at_all(kind: str,
                 await asyncio.sleep(0)
             writing.cancel()
             await asyncio.wait({writing})
-            (after,) = await facts.alist()
+            # A write that was cancelled at its commit may end between two of these reads.
+            (first,) = await facts.alist()
             said = [fact.content for fact in await facts.ahistory(before.id)]
-            assert said[-1] == after.content
-            assert after.revision == len(said)
+            (last,) = await facts.alist()
+            assert (said[-1], len(said)) in [(fact.content, fact.revision) for fact in (first, last)]
 
 
 async def test_a_synchronous_call_on_the_loop_of_its_store_says_at_once_what_to_do(tmp_path: Path) -> None:

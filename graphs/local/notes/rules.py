@@ -44,10 +44,11 @@ def _names_in(note: str) -> frozenset[str]:
 
 def _beginnings(text: str) -> frozenset[str]:
     # "Rome" is said by "Roma", and "Oslo" by "Oslo's".
-    return frozenset(word[:3] for word in re.findall(r"[^\W\d_]+", fold(text)))
+    return frozenset(word[:3] for word in _WORD.findall(fold(text)))
 
 
 _USER: Final = "User Nutzer"
+_WORD = re.compile(r"[^\W\d_]+")
 _ASKING = re.compile(
     r"(?:(?:and|but|so|also|then|ok|okay|well|hi|hello|hey|thanks|please)[,!]?\s)*"
     r"(?:what|which|how|who|whom|whose|where|when|why|is|are|was|were|do|does|did|can|could|"

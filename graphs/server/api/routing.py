@@ -160,6 +160,7 @@ class Call:
         return await arun(self.store, effects)
 
 
+_SUMMARY_ENDS = re.compile("[.:;]")
 _NO_IDENTITY = (
     "log in first: memory belongs to a person, and turns of nobody go on without it. On a machine of your own, where "
     "nobody logs in, set PALIMPSEST_SINGLE_USER=true"
@@ -262,7 +263,7 @@ class MemoryRouter(APIRouter):
             options |= {"status_code": 204, "response_class": Response}
 
         def decorate(answer: Endpoint) -> Endpoint:
-            options["summary"] = re.split("[.:;]", answer.__doc__ or "", maxsplit=1)[0]
+            options["summary"] = _SUMMARY_ENDS.split(answer.__doc__ or "", maxsplit=1)[0]
             self.add_api_route(path, answer, methods=[method], response_description="Done.", **options)
             if method == "GET":  # as every other route of the server
                 self.add_api_route(path, answer, methods=["HEAD"], include_in_schema=False, **options)
