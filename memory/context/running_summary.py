@@ -1,5 +1,7 @@
 """What a thread remembers of the messages that a summary replaced."""
 
+import json
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, takewhile
@@ -51,11 +53,18 @@ class RunningSummary:
     order: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        stored: object = self.summarized_message_ids  # as a checkpoint holds it, until here
+        if isinstance(stored, bytes):
+            self.order, self.summarized_message_ids = _inflated(stored), set()
         self.summarized_message_ids = self.summarized_message_ids or set(self.order)
 
     def _asdict(self) -> dict[str, object]:
-        """Return the arguments that rebuild this from a checkpoint, ids once; LangGraph's serializer asks for them."""
-        return {**vars(self), "summarized_message_ids": set()} if self.order else vars(self)
+        """Return the arguments that rebuild this from a checkpoint; LangGraph's serializer asks for them.
+
+        Ids are mostly hexadecimal digits: 32 of them take 0.6 KB deflated, in their order, instead of 1.3 KB.
+        """
+        ids = self.order or sorted(self.summarized_message_ids)
+        return {**vars(self), "summarized_message_ids": zlib.compress(json.dumps(ids).encode(), 9), "order": []}
 
     def extended(
         self, summary: str, ids: Sequence[str], *, last: str | None, kept: Mapping[str, int]
@@ -64,6 +73,14 @@ class RunningSummary:
         before = self.order or sorted(self.summarized_message_ids)
         newest = [*(one for one in before if one not in ids), *ids][-REMEMBERED_IDS:]
         return RunningSummary(summary, set(newest), last, dict(kept), newest)
+
+
+def _inflated(stored: bytes) -> list[str]:
+    try:
+        ids = json.loads(zlib.decompress(stored))
+    except (ValueError, zlib.error):  # no form of ours
+        return []
+    return [each for each in ids if isinstance(each, str)] if isinstance(ids, list) else []
 
 
 def rehydrate(value: object) -> RunningSummary | None:
@@ -84,8 +101,10 @@ def rehydrate(value: object) -> RunningSummary | None:
         summary = "".join(str(one.get("text", "")) if isinstance(one, dict) else str(one) for one in summary)
     if not summary:
         return None
+    stored = told.get("summarized_message_ids")
+    ids = {"summarized_message_ids": set(), "order": _inflated(stored)} if isinstance(stored, bytes) else {}
     try:
-        return read_as(RunningSummary, {**told, "summary": summary}, needed=["summary"])
+        return read_as(RunningSummary, {**told, "summary": summary, **ids}, needed=["summary"])
     except ValueError:
         return None
 

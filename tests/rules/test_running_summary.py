@@ -20,7 +20,7 @@ def test_a_running_summary_stays_below_3_kilobytes_however_long_the_thread() -> 
         ids = [str(uuid4()) for _ in range(34)]
         said += ids
         running = running.extended("They talked about plans. " * 44, ids, last=ids[-1], kept={ids[0]: 7})
-    assert len(JsonPlusSerializer().dumps_typed(running)[1]) <= 3072
+    assert len(JsonPlusSerializer().dumps_typed(running)[1]) <= 2048
     assert running.summarized_message_ids == set(said[-REMEMBERED_IDS:])
 
 
