@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -67,14 +68,15 @@ def _read_zip(path: Path) -> Found:
 def _read_json(raw: bytes, place: str, name: str) -> Found:
     """Yield the conversations of JSON: whole ones, and lines of messages, neighbours of one conversation together."""
     entries = ((each_place, _read_entry(value, text_id(name))) for each_place, value in _entries(raw, place))
-    for conversation, group in groupby(entries, key=lambda entry: entry[1][0]):
+    told = ((each_place, *entry) for each_place, entry in entries if entry)
+    for conversation, group in groupby(told, key=itemgetter(1)):
         messages = []
-        for each_place, (_, found) in group:
+        for each_place, _, found in group:
             if isinstance(found, str):
                 yield Flaw(each_place, found)
             elif isinstance(found, Conversation):
                 yield found
-            elif found:
+            else:
                 messages.append(found)
         if messages:
             speaker = speaker_of({one.name for one in messages if one.role == "user"})
@@ -106,11 +108,11 @@ def _entries(raw: bytes, place: str) -> Iterator[tuple[str, object]]:
         yield place, whole
 
 
-def _read_entry(value: object, name: str) -> tuple[str, Conversation | StoredMessage | str | None]:
-    """Return a conversation, or a message after its conversation's id; nothing for neither side; or what is wrong."""
+def _read_entry(value: object, name: str) -> tuple[str, Conversation | StoredMessage | str] | None:
+    """Return a conversation, or a message after its conversation's id, or what is wrong; `None` for neither side."""
     try:
         if not isinstance(value, dict):
             raise ValueError("it is no object of JSON in UTF-8")
-        return ("", read_conversation(value)) if "role" not in value else read_line(value, name) or ("", None)
+        return read_line(value, name) if "role" in value else ("", read_conversation(value))
     except ValueError as error:
         return "", str(error)

@@ -117,6 +117,17 @@ def test_lines_are_read_and_bad_ones_named(tmp_path: Path) -> None:
     assert reasons[4] == "role must be user or assistant, not 'User '"
 
 
+def test_what_a_tool_says_between_two_people_makes_neither_of_them_the_user(tmp_path: Path) -> None:
+    said = [("user", "Ann"), ("tool", ""), ("user", "Bob"), ("system", ""), ("assistant", "")]
+    lines = [
+        {"conversation": "trip", "role": role, "name": name, "content": f"{role} {name}", "time": 1_700_000_000 + at}
+        for at, (role, name) in enumerate(said)
+    ]
+    (found,) = read(tmp_path, "\n".join(map(json.dumps, lines)))
+    assert isinstance(found, Conversation)
+    assert [(one.role, one.name) for one in found.messages] == [("other", "Ann"), ("other", "Bob"), ("assistant", "")]
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
