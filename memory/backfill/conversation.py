@@ -18,7 +18,7 @@ PASTED: Final = "pasted-"
 """How the id of a message begins that the user pasted: it is written down, and nothing is learned from it."""
 
 _TOLD: Final = ("id", "role", "name", "time")
-_TIME = TypeAdapter(datetime)
+_SECONDS = TypeAdapter(datetime)
 # What one pending update holds: as much as one extraction reads.
 _PORTION_CHARS: Final = 24_000
 
@@ -97,7 +97,8 @@ def said_by(role: Role, text: object, time: object, name: str = "", identity: ob
     if not said:
         return None
     try:
-        moment = _TIME.validate_python(time)
+        # Pydantic takes an ISO date without dashes for seconds since 1970.
+        moment = datetime.fromisoformat(time) if isinstance(time, str) else _SECONDS.validate_python(time)
         at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
     except (ValueError, OverflowError):
         raise ValueError("time must be ISO 8601, as 2026-05-08T14:00:00+02:00, or seconds since 1970") from None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.backfill.conversation import Conversation, Flaw, short_id, to_portions
+from memory.backfill.conversation import Conversation, Flaw, said_by, short_id, to_portions
 from memory.backfill.exports import read_chatgpt, read_claude, read_conversation
 from memory.backfill.files import Unreadable, read_file
 from memory.message import StoredMessage
@@ -126,6 +126,19 @@ def test_what_a_tool_says_between_two_people_makes_neither_of_them_the_user(tmp_
     (found,) = read(tmp_path, "\n".join(map(json.dumps, lines)))
     assert isinstance(found, Conversation)
     assert [(one.role, one.name) for one in found.messages] == [("other", "Ann"), ("other", "Bob"), ("assistant", "")]
+
+
+@pytest.mark.parametrize("time", ["20231114", "20231114T000000Z", "2023-11-14T00", 1_699_920_000])
+def test_a_time_in_any_form_of_iso_8601_is_that_time(time: object) -> None:
+    said = said_by("user", "I moved to Bergen.", time)
+    assert said
+    assert said.time == "2023-11-14T00:00:00+00:00"
+
+
+@pytest.mark.parametrize("time", ["1699920000", "yesterday", "", None, True])
+def test_what_is_no_time_is_refused(time: object) -> None:
+    with pytest.raises(ValueError, match="time must be ISO 8601"):
+        said_by("user", "I moved to Bergen.", time)
 
 
 @pytest.mark.parametrize(
