@@ -8,7 +8,7 @@ from graphs.server.api.facts import facts_of
 from graphs.server.api.journal import asked_about
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from memory.config import Approval as Choice
-from memory.control import change_control, read_control
+from memory.control import Control, change_control, read_control
 
 router = MemoryRouter()
 
@@ -43,30 +43,38 @@ class ApprovalChoice(StrictModel):
 @router.answers("GET /approval")
 async def get_approval(call: AgentCall) -> Approval:
     """Read what waits for the user's yes: by their own choice, and by the deployment's."""
-    return await approval_of(call)
+    control, waiting = await call.run(read_control(call.owner)), await facts_of(call).alist("waiting")
+    return approval_of(call, control, len(waiting), len(await asked_about(call, control.epoch)))
 
 
 @router.answers("PUT /approval")
 async def put_approval(call: AgentCall, choice: ApprovalChoice) -> Approval:
     """Choose, for all agents. What is in use stays so, and what waits goes on waiting."""
+    await choose(call, choice)
+    return await get_approval(call)
+
+
+async def choose(call: Call, choice: ApprovalChoice) -> None:
+    """Write the choice of a call's user."""
     await call.run(change_control(call.owner, approval=choice.approval))
-    return await approval_of(call)
 
 
-async def approval_of(call: Call, messages: int | None = None) -> Approval:
+def approval_of(call: Call, control: Control, waiting: int, messages: int) -> Approval:
     """Return what holds for the user of a call.
 
     Args:
         call: The request.
-        messages: How many messages wait, where the caller knows it; by default it is read.
+        control: What the user chose.
+        waiting: How many facts wait.
+        messages: How many messages do.
     """
-    config, control = call.config, await call.run(read_control(call.owner))
+    config = call.config
     return Approval(
         approval=control.approval,
         always=config.approval,
         marks=config.extraction_form == "full",
         days=config.approval_days,
         most=config.max_waiting,
-        waiting=len(await facts_of(call).alist("waiting")),
-        messages=len(await asked_about(call, control.epoch)) if messages is None else messages,
+        waiting=waiting,
+        messages=messages,
     )

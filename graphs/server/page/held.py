@@ -6,12 +6,13 @@ from typing import Any
 
 from starlette.responses import Response
 
-from graphs.server.api.approval import ApprovalChoice, approval_of, put_approval
+from graphs.server.api.approval import ApprovalChoice, approval_of, choose
 from graphs.server.api.facts import FactEdit
 from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.journal import answer, asked_about
 from graphs.server.page.pages import PageRequest, PageRoutes
 from memory.archive.entries import read_fact
+from memory.control import read_control
 from memory.facts.effects import FactEffects
 from memory.facts.fact import HELD, Fact, moment, timestamp, to_item
 
@@ -20,10 +21,12 @@ pages = PageRoutes()
 
 async def held_facts(asked: PageRequest) -> dict[str, Any]:
     """Return what the part of the page that decides shows: what waits, until when, and what is asked about."""
-    lines = await asked_about(asked.call, asked.control.epoch)
-    approval = await approval_of(asked.call, len(lines))
+    control = await asked.call.run(read_control(asked.call.owner))  # as it is now: the form may have changed it
+    lines = await asked_about(asked.call, control.epoch)
     there = {fact.id: fact for fact in await asked.facts.alist(None)}
     held = [fact for fact in there.values() if fact.status in HELD]
+    waiting = sum(fact.status == "waiting" for fact in held)
+    approval = approval_of(asked.call, control, waiting, len(lines))
     return {
         "held": sorted(held, key=lambda fact: (fact.updated_at, fact.id), reverse=True),
         "until": {fact.id: _until(fact, approval.days) for fact in held},
@@ -126,5 +129,5 @@ async def answer_all_lines(asked: PageRequest) -> Response:
 @pages.post("approval-save")
 async def save_approval(asked: PageRequest) -> Response:
     """Choose about what to be asked."""
-    await put_approval(asked.call, asked.fields(ApprovalChoice))
+    await choose(asked.call, asked.fields(ApprovalChoice))
     return await show_held(asked, "Saved. What is in use already stays so.")
