@@ -30,6 +30,8 @@ def data_is_there(files: Sequence[Path]) -> Guard:
 
     async def guard(_: HTTPConnection) -> ASGIApp | None:
         nonlocal opened, was_gone
+        if not files:  # in a database: no request waits for a thread that has nothing to look at
+            return None
         found = await asyncio.to_thread(lambda: {path: _identity(path) for path in files})
         opened = opened or {path: identity for path, identity in found.items() if identity}
         is_gone = any(found[path] != identity for path, identity in opened.items())
