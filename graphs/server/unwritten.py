@@ -150,10 +150,8 @@ async def _of_server() -> AsyncIterator[Left]:
             found: list[Left] = []
             with _one_thread(thread_id):
                 messages = convert_to_messages(values.get("messages") or [])
-                waits_for, owner = (
-                    (await threads.get_state(thread_id))["next"],
-                    state_of(thread.get("metadata")).get(OWNER_KEY),
-                )
+                owner = state_of(thread.get("metadata")).get(OWNER_KEY)
+                waits_for = (await threads.get_state(thread_id))["next"]
                 found = list(left_in(thread_id, str(owner or ""), values, messages, waits_for))
             for left in found:
                 yield left

@@ -83,11 +83,10 @@ def refusing() -> Iterator[None]:
     """Raise, for what ends a request, the refusal that it is answered with.
 
     Raises:
-        RefusedRequest: 404 for what is not there; 409 for a fact that is there, or has no room, and for an import
-            that nothing more comes into; 422 for a rule of facts
-            that names the field; 503 where the store did not answer, or not in time, or its file
-            cannot be used (most requests can be sent again); 400 where the sender went away, whom no answer reaches: it
-            is for the log.
+        RefusedRequest: 404 for what is not there; 409 for a fact that is there already, or has no room, and for an
+            import that takes nothing in; 422 for a rule of facts that names the field; 503 where the store did not
+            answer, or not in time, or its file cannot be used (most requests can be sent again); 400 where the sender
+            went away, whom no answer reaches: it is for the log.
     """
     try:
         yield

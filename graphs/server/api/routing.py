@@ -177,7 +177,7 @@ def let_in(request: Request) -> tuple[Service, str]:
     """
     service: Service = request.app.state.service
     is_single = service.settings.single_user
-    if not is_single:  # in single-user mode `ThisMachineOnly` stands before every route
+    if not is_single:  # in single-user mode `this_machine_only` stands before every route
         check_origin(request, service.settings.allowed_origins)
     user_id = vouched(request.scope.get("user")) or (LOCAL_USER if is_single else None)
     if user_id is None:
