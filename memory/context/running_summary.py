@@ -5,10 +5,10 @@ import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, takewhile
-from typing import Any
+from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from pydantic import NonNegativeInt
+from pydantic import BeforeValidator, NonNegativeInt
 
 from memory import prompts
 from memory.forms import read_as
@@ -28,6 +28,17 @@ WrittenSummary = dict[str, Any]
 
 _NO_INSTRUCTIONS = {HumanMessage, AIMessage, ToolMessage}
 _TAIL = 32
+
+
+def _inflated(ids: Any) -> Any:
+    """Return ids that a checkpoint holds deflated; what is not deflated is returned as it is."""
+    if not isinstance(ids, bytes):
+        return ids
+    try:
+        read = json.loads(zlib.decompress(ids))
+    except (ValueError, zlib.error):  # no form of ours
+        return []
+    return [each for each in read if isinstance(each, str)] if isinstance(read, list) else []
 
 
 @dataclass
@@ -50,12 +61,10 @@ class RunningSummary:
     summarized_message_ids: set[str] = field(default_factory=set)
     last_summarized_message_id: str | None = None
     kept: dict[str, NonNegativeInt] = field(default_factory=dict)
-    order: list[str] = field(default_factory=list)
+    order: Annotated[list[str], BeforeValidator(_inflated)] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        stored: object = self.summarized_message_ids  # as a checkpoint holds it, until here
-        if isinstance(stored, bytes):
-            self.order, self.summarized_message_ids = _inflated(stored), set()
+        self.order = _inflated(self.order)
         self.summarized_message_ids = self.summarized_message_ids or set(self.order)
 
     def _asdict(self) -> dict[str, object]:
@@ -63,24 +72,19 @@ class RunningSummary:
 
         Ids are mostly hexadecimal digits: 32 of them take 0.6 KB deflated, in their order, instead of 1.3 KB.
         """
-        ids = self.order or sorted(self.summarized_message_ids)
-        return {**vars(self), "summarized_message_ids": zlib.compress(json.dumps(ids).encode(), 9), "order": []}
+        ids = json.dumps(self._oldest_first()).encode()
+        return {**vars(self), "summarized_message_ids": [], "order": zlib.compress(ids, 9)}
 
     def extended(
         self, summary: str, ids: Sequence[str], *, last: str | None, kept: Mapping[str, int]
     ) -> "RunningSummary":
         """Return the state after a further summary into which the messages with these ids went, oldest first."""
-        before = self.order or sorted(self.summarized_message_ids)
-        newest = [*(one for one in before if one not in ids), *ids][-REMEMBERED_IDS:]
+        newest = [*(one for one in self._oldest_first() if one not in ids), *ids][-REMEMBERED_IDS:]
         return RunningSummary(summary, set(newest), last, dict(kept), newest)
 
-
-def _inflated(stored: bytes) -> list[str]:
-    try:
-        ids = json.loads(zlib.decompress(stored))
-    except (ValueError, zlib.error):  # no form of ours
-        return []
-    return [each for each in ids if isinstance(each, str)] if isinstance(ids, list) else []
+    def _oldest_first(self) -> list[str]:
+        ids = self.summarized_message_ids
+        return self.order if set(self.order) == ids else sorted(ids)  # a client may have changed either
 
 
 def rehydrate(value: object) -> RunningSummary | None:
@@ -101,10 +105,8 @@ def rehydrate(value: object) -> RunningSummary | None:
         summary = "".join(str(one.get("text", "")) if isinstance(one, dict) else str(one) for one in summary)
     if not summary:
         return None
-    stored = told.get("summarized_message_ids")
-    ids = {"summarized_message_ids": set(), "order": _inflated(stored)} if isinstance(stored, bytes) else {}
     try:
-        return read_as(RunningSummary, {**told, "summary": summary, **ids}, needed=["summary"])
+        return read_as(RunningSummary, {**told, "summary": summary}, needed=["summary"])
     except ValueError:
         return None
 

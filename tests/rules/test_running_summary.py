@@ -42,9 +42,10 @@ def test_a_running_summary_comes_back_from_a_checkpoint_as_itself_and_knows_whic
     assert rehydrate(nothing_known.loads_typed(nothing_known.dumps_typed(running))) == running
 
 
+@pytest.mark.parametrize("name", ["summarized_message_ids", "order"])
 @pytest.mark.parametrize("ids", [b"", b"garbage", b"x\x9c\x03\x00\x00\x00\x00\x01", None, 7, "abc"])
-def test_ids_in_no_form_of_ours_are_none(ids: object) -> None:
-    assert rehydrate({"summary": "S", "summarized_message_ids": ids}) == RunningSummary("S", set(), None)
+def test_ids_in_no_form_of_ours_are_none(ids: object, name: str) -> None:
+    assert rehydrate({"summary": "S", name: ids}) == RunningSummary("S", set(), None)
 
 
 def test_a_client_sees_the_ids_themselves() -> None:
@@ -52,6 +53,13 @@ def test_a_client_sees_the_ids_themselves() -> None:
     seen = json.loads(orjson.dumps(running, default=list))
     assert sorted(seen["summarized_message_ids"]) == ["a", "b"]
     assert rehydrate(seen) == running
+
+
+@pytest.mark.parametrize("order", [[], ["b", "a"], ["c"]])
+def test_ids_that_a_client_changed_are_those_that_a_checkpoint_keeps(order: list[str]) -> None:
+    running = rehydrate({"summary": "S", "summarized_message_ids": ["a", "d"], "order": order})
+    strict = JsonPlusSerializer(allowed_msgpack_modules=[("memory.context.running_summary", "RunningSummary")])
+    assert strict.loads_typed(strict.dumps_typed(running)).summarized_message_ids == {"a", "d"}
 
 
 @pytest.mark.parametrize("turns", [1, 5])
