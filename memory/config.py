@@ -85,7 +85,10 @@ _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(strict=True, arbitrary_types_allowed=True))
+_FIELDS = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_FIELDS)
 class MemoryConfig:
     """Limits and switches of one deployment's memory; bad values raise `ValueError` naming the field.
 

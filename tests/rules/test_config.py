@@ -23,6 +23,7 @@ from memory.namespaces import Owner
         ("protected_categories", frozenset({"hobby"})),
         ("extraction_prompt", None),
         ("extraction_form", "short"),
+        ("max_fact", 100),
     ],
 )
 def test_a_bad_limit_is_refused_by_name(field: str, value: Any) -> None:
