@@ -177,7 +177,6 @@ class FactSet:
         gone = [fact for fact in self.past if fact.status == "evicted" and normalize(fact.content) == said]
         back = next((fact for fact in gone if fact.id not in self.rows and draft.status == "active"), None)
         if back is not None:
-            self._dropped.append(back)
             return self.put(
                 replace(
                     draft,
@@ -449,6 +448,9 @@ class FactSet:
         facts, history, again = (self.owner.namespace(kind) for kind in ("facts", "history", "confirmations"))
         gone = {*self._before, *(fact.id for fact in self._dropped)} - self.rows.keys()
         silent = gone - {fact.id for fact in self.archived}
+        # What went at the limit and came back is no history any more, unless it found no room once again.
+        there = {history_key(fact) for fact in self.rows.values()}
+        back = [fact for fact in self.past if fact.status == "evicted" and history_key(fact) in there]
         changed = [fact for each, fact in self.rows.items() if self._before.get(each) is not fact]
         edited = {key: record for key, record in self._records.items() if record and record.fact_id in self.rows}
         return [
@@ -459,7 +461,7 @@ class FactSet:
             ),
             *(put(facts, self.key_of(fact.id), to_item(fact)) for fact in changed),
             *(put(history, history_key(fact), to_item(fact)) for fact in self.archived),
-            *(delete(history, history_key(fact)) for fact in self._dropped),
+            *(delete(history, history_key(fact)) for fact in (*self._dropped, *back)),
             *(delete(again, each) for each in sorted(silent)),
             *(delete(facts, self.key_of(each)) for each in sorted(gone & self._before.keys())),
             *(put(again, each, self.said[each].to_json(each, self.epoch)) for each in sorted(self._said_again - gone)),

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langgraph.store.memory import InMemoryStore
 
 from memory.config import MemoryConfig
 from memory.facts.applying import FactUpdate
@@ -11,6 +12,7 @@ from memory.facts.changes import Change, Extraction, Outcome, Refusal, reasons
 from memory.facts.fact import Fact, is_protected
 from memory.facts.rules import FactSet
 from memory.namespaces import Owner
+from tests.fact_sets import facts_of
 
 ADA = Owner.of("ada")
 NOW = "2026-05-09T00:00:00+00:00"
@@ -237,3 +239,16 @@ def test_F8_applying_an_extraction_never_leaves_more_than_the_limit(made: list[C
     after, _ = apply(before, *made, max_facts=most)
 
     assert len(after.active()) <= most
+
+
+def test_what_went_at_the_limit_is_not_lost_where_it_is_said_again_and_finds_no_room() -> None:
+    facts = facts_of(InMemoryStore(), max_facts=2)
+    for content, confidence in (("Knows Rust", 0.3), ("Lives in Oslo", 0.8), ("Has figs", 0.9)):
+        facts.create(content, "knowledge", confidence, pinned=confidence > 0.8)
+    strong, weak = change("Likes tea", sources=("m2",)), change("Knows Rust", confidence=0.5, sources=("m3",))
+
+    done = facts.apply(Extraction(changes=(strong, weak)), thread_id="t", epoch="initial", now=NOW)
+
+    assert reasons(done.refused) == {"full": 1}
+    assert {fact.content for fact in facts.list()} == {"Has figs", "Likes tea"}
+    assert {fact.content for fact in facts.list("evicted")} == {"Knows Rust", "Lives in Oslo"}
