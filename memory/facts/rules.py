@@ -448,6 +448,7 @@ class FactSet:
         facts, history, again = (self.owner.namespace(kind) for kind in ("facts", "history", "confirmations"))
         gone = {*self._before, *(fact.id for fact in self._dropped)} - self.rows.keys()
         silent = gone - {fact.id for fact in self.archived}
+        repeated = self._said_again & self.rows.keys()
         # What went at the limit and came back is no history any more, unless it found no room once again.
         there = {history_key(fact) for fact in self.rows.values()}
         back = [fact for fact in self.past if fact.status == "evicted" and history_key(fact) in there]
@@ -464,7 +465,7 @@ class FactSet:
             *(delete(history, history_key(fact)) for fact in (*self._dropped, *back)),
             *(delete(again, each) for each in sorted(silent)),
             *(delete(facts, self.key_of(each)) for each in sorted(gone & self._before.keys())),
-            *(put(again, each, self.said[each].to_json(each, self.epoch)) for each in sorted(self._said_again - gone)),
+            *(put(again, each, self.said[each].to_json(each, self.epoch)) for each in sorted(repeated)),
             *(record.put(self.owner, key) for key, record in edited.items()),
         ]
 

@@ -252,3 +252,14 @@ def test_what_went_at_the_limit_is_not_lost_where_it_is_said_again_and_finds_no_
     assert reasons(done.refused) == {"full": 1}
     assert {fact.content for fact in facts.list()} == {"Has figs", "Likes tea"}
     assert {fact.content for fact in facts.list("evicted")} == {"Knows Rust", "Lives in Oslo"}
+
+
+def test_nothing_is_noted_of_a_fact_that_found_no_room_though_it_was_said_twice() -> None:
+    store = InMemoryStore()
+    strong = change("Likes tea")
+    weak = change("Has figs", confidence=0.5, sources=("m2",))
+    extraction = Extraction(changes=(strong, weak, replace(weak, sources=("m3",))))
+
+    facts_of(store, max_facts=1).apply(extraction, thread_id="t", epoch="initial", now=NOW)
+
+    assert store.search(ADA.namespace("confirmations")) == []
