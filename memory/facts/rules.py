@@ -378,15 +378,17 @@ class FactSet:
             if fact.updated_at != chosen:
                 continue
             before = earlier.get((fact.id, fact.revision - 1))
+            edited = before if before and before.replaced_by == fact.id else None
             if fact.id not in self.rows:
                 restored += self.bring_back([fact])
-            elif before is not None and before.replaced_by == fact.id:
+            elif edited and (self.saying(edited.content) or fact).id == fact.id:
                 # Replaced by itself marks an edit, so that undoing once more brings this text back.
                 self.archived.append(replace(fact, status="superseded", replaced_by=fact.id))
-                restored.append(self._brought_back(replace(before, revision=fact.revision)))
+                restored.append(self._brought_back(replace(edited, revision=fact.revision)))
             else:
-                # A new fact ends; one that was brought back is again what it was before that: ended, or superseded.
-                like = before or replace(fact, status="ended", replaced_by="")
+                # A new fact ends, and one whose words before the edit another one says by now. One that was brought
+                # back is again what it was before that: ended, or superseded.
+                like = before if before and not edited else replace(fact, status="ended", replaced_by="")
                 self.retire(fact.id, like.status, replaced_by=like.replaced_by)
                 removed.append(fact)
         return UndoneFacts(tuple(restored), tuple(removed))

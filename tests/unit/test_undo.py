@@ -83,6 +83,18 @@ def test_a_restored_fact_gives_way_to_one_that_says_the_same(memory: Remembered)
     assert list(memory.says()) == [twin]
 
 
+def test_an_edit_is_not_taken_back_to_what_another_fact_says_by_now(memory: Remembered) -> None:
+    fact_id = memory.add("Lives in Oslo")
+    memory.edit(fact_id, "Lives in Bergen")
+    at = memory.facts.get(fact_id).updated_at
+    twin = memory.add("Lives in Oslo")
+    memory.clock.advance(1)
+    assert memory.facts.undo(at) is not None
+    assert memory.says() == {twin: "Lives in Oslo"}
+    memory.undo()
+    assert memory.says() == {fact_id: "Lives in Bergen", twin: "Lives in Oslo"}
+
+
 def test_restoring_keeps_the_limit(memory: Remembered) -> None:
     first = memory.add("fact 0")
     memory.retire(first)
