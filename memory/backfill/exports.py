@@ -144,10 +144,12 @@ def _conversation(
     for node in branch:
         time = node.time or time
         left.update(node.others)
-        for text in node.pasted if node.role else ():
-            if node.role and (one := said_by(node.role, text, time)):
+        if node.role is None:
+            continue
+        for text in node.pasted:
+            if one := said_by(node.role, text, time):
                 said.append(replace(one, id=PASTED + one.id))
-        if node.role and (one := said_by(node.role, node.text, time, identity=node.id)):
+        if one := said_by(node.role, node.text, time, identity=node.id):
             said.append(one)
     # In an export without ids its first message names it, as long as nobody edits that.
     named = text_id(identity) or (said[0].id if said else "")
@@ -175,7 +177,7 @@ def _objects(value: object) -> list[Json]:
 
 
 def _seconds(time: object) -> float:
-    return float(time) if isinstance(time, int | float) else 0.0
+    return time if isinstance(time, int | float) else 0.0  # as it is: no float holds a very large whole number
 
 
 def read_line(value: Json, conversation: str) -> tuple[str, StoredMessage] | None:

@@ -4,9 +4,9 @@ import json
 import re
 import zipfile
 import zlib
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
@@ -23,7 +23,6 @@ Found = Iterator[Conversation | Flaw]
 # ChatGPT cuts a large export into `conversations-000.json` and so on.
 _MEMBER = re.compile(r"(?:conversations(?:-\d+)?|memories)\.json")
 _ZIP: Final = b"PK\x03\x04"
-_BOM: Final = b"\xef\xbb\xbf"
 _WANTED: Final = "an export of ChatGPT or Claude (the ZIP, or its conversations.json), or JSONL with a message a line"
 
 
@@ -54,11 +53,11 @@ def _read_zip(path: Path) -> Found:
             members = sorted(name for name in archive.namelist() if _MEMBER.fullmatch(name.rpartition("/")[2]))
             if not members:
                 raise Unreadable(f"{path} holds no conversations.json: give {_WANTED}")
-            others = [PurePosixPath(name) for name in archive.namelist() if name not in members and name[-1] != "/"]
+            others = [PurePosixPath(name) for name in archive.namelist() if name not in members and name[-1:] != "/"]
             if kinds := Counter(each.name if each.suffix in ("", ".json") else each.suffix for each in others):
                 yield Conversation("jsonl", "", left_out=kinds)
             for name in members:
-                with closing(archive.open(name)) as file:
+                with archive.open(name) as file:
                     yield from _read_json(file.read(), f"{path}, {name}", path.stem)
     # `zipfile` says so of a password, and zlib of what it cannot unpack.
     except (zipfile.BadZipFile, RuntimeError, EOFError, zlib.error) as error:
@@ -85,7 +84,7 @@ def _read_json(raw: bytes, place: str, name: str) -> Found:
 
 def _entries(raw: bytes, place: str) -> Iterator[tuple[str, object]]:
     """Yield what a list, or lines, hold, or the one value that there is, each after its place."""
-    raw = raw.removeprefix(_BOM).lstrip()
+    raw = raw.removeprefix(BOM_UTF8).lstrip()
     if not raw:
         raise Unreadable(f"{place} is empty: give {_WANTED}")
     if raw[:1] not in b"[{":

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,22 @@ def test_a_broken_file_is_named_with_the_place_and_the_fix(content: bytes, said:
         read(tmp_path, content)
     assert str(error.value).startswith(str(tmp_path / "given.json"))
     assert said in str(error.value)
+
+
+def test_a_member_without_a_name_costs_no_conversation(tmp_path: Path) -> None:
+    with zipfile.ZipFile(path := tmp_path / "given.zip", "w") as archive:
+        archive.writestr(zipfile.ZipInfo(""), "nobody knows")
+        archive.writestr("conversations.json", json.dumps([chatgpt("c1", BEGUN, FIGS)]))
+    assert [texts(one) for one in read_file(path) if isinstance(one, Conversation) and one.messages] == [TEXTS]
+
+
+def test_a_time_that_no_float_holds_costs_no_other_conversation(tmp_path: Path) -> None:
+    bad = chatgpt("bad", BEGUN, FIGS) | {"current_node": None}
+    for node in bad["mapping"].values():
+        if node.get("message"):
+            node["message"]["create_time"] = 10**400
+    found = read(tmp_path, json.dumps([bad, chatgpt("good", BEGUN, FIGS)]))
+    assert [type(each) for each in found] == [Flaw, Conversation]
 
 
 def test_one_bad_conversation_costs_no_other(tmp_path: Path) -> None:
