@@ -1,7 +1,6 @@
 """What is remembered about a user as lines of JSON: a header, then each entry under the name of its part.
 
-Entries that come back are checked, each
-for itself.
+Entries that come back are checked, each for itself.
 """
 
 import json
@@ -167,18 +166,17 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
     for line in fact_lines(owner, await facts.alist(None), seconds):
         yield line
     yield _line("profile", texts_of(await arun(store, read_profile(owner, epoch))))
-    # Facts and their history are bounded and read in one go; journal and updates are not, and are read in pages.
     history = [fact for status in ("superseded", "ended", "evicted") for fact in await facts.alist(status)]
     history.sort(key=lambda fact: (fact.updated_at, fact.id, fact.revision))
     for fact in history:
         yield _line("history", _plain(to_item(fact)))
     # What is no entry there, such as how far roll-ups have come, is of no use elsewhere.
-    async for item in _items(store, owner, "journal", epoch):
+    for item in await _items(store, owner, "journal", epoch):
         with suppress(ValueError):
             entry = JournalEntry.from_json(item.value)
             said = [_plain(message.to_json()) for message in entry.messages]
             yield _line("journal", _plain({**entry.screened().to_json(), "messages": said}))
-    async for item in _items(store, owner, "outbox", epoch):
+    for item in await _items(store, owner, "outbox", epoch):
         with suppress(ValueError):
             yield _line("update", _told(read_as(Entry, item.value)))
 
@@ -196,10 +194,8 @@ def _told(entry: Entry) -> Json:
     return {**{name: told[name] for name in _TOLD}, "messages": [_plain(each.to_json()) for each in entry.messages]}
 
 
-async def _items(store: BaseStore, owner: Owner, kind: Kind, epoch: str) -> AsyncIterator[Item]:
-    for item in await arun(store, scan(owner.namespace(kind))):
-        if belongs(item.value, epoch):
-            yield item
+async def _items(store: BaseStore, owner: Owner, kind: Kind, epoch: str) -> list[Item]:
+    return [item for item in await arun(store, scan(owner.namespace(kind))) if belongs(item.value, epoch)]
 
 
 def _plain(item: Json) -> Json:
