@@ -94,7 +94,7 @@ def _standard(block: str | Block) -> Block:
         return _text(block)
     kind = media_kind(block)
     if kind is not None:
-        return _standard_media(block, kind)
+        return block if _is_standard(block) else _standard_media(block, kind)
     if block.get("type", "text") not in _TEXT_TYPES:
         return block
     text = block.get("text")
@@ -105,6 +105,17 @@ def _standard(block: str | Block) -> Block:
 
 def _text(text: str) -> Block:
     return {"type": "text", "text": text}
+
+
+def _is_standard(block: Block) -> bool:
+    """Say whether a block is sent as it is, with what only some providers take, such as `cache_control`."""
+    if block["type"] not in _USUAL or "source_type" in block:
+        return False
+    data, mime, url = (_first_text(block, (name,)) for name in ("base64", "mime_type", "url"))
+    if data:
+        is_told = mime not in ("", *_SOUNDS) and block["type"] == _kind_of(mime)
+        return is_told and not data.startswith("data:")
+    return bool(url or _first_text(block, ("file_id",))) and not url.startswith("data:")
 
 
 def _standard_media(block: Block, kind: str) -> Block:
@@ -120,8 +131,7 @@ def _standard_media(block: Block, kind: str) -> Block:
         begun_as = (mime for beginning, mime in _BEGINNINGS.items() if data.startswith(beginning))
         mime = mimetypes.guess_type(name)[0] or next(begun_as, "")
     if mime:  # it knows better than the block's type: agent-chat-ui calls every attachment a file
-        family = mime.partition("/")[0]
-        kind = family if family in _USUAL else "file"
+        kind = _kind_of(mime)
     if data:
         return _of_data(kind, data, _SOUNDS.get(mime, mime) or _USUAL[kind], name)
     if url and kind == "image":
@@ -132,6 +142,11 @@ def _standard_media(block: Block, kind: str) -> Block:
     if file_id := _first_text(said, _FILE_ID) or (str(said.get("id", "")) if said.get("source_type") == "id" else ""):
         return {"type": kind, "file_id": file_id}
     return _text(NOTHING_SENT.format(kind=kind))
+
+
+def _kind_of(mime: str) -> str:
+    family = mime.partition("/")[0]
+    return family if family in _USUAL else "file"
 
 
 def _fields(block: Block) -> dict[str, Any]:

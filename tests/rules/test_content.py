@@ -75,7 +75,7 @@ def test_a_sound_is_a_standard_sound(block: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("block", "sent"),
     [
-        ({"type": "image", "url": HTTP}, {"type": "image_url", "image_url": {"url": HTTP}}),
+        ({"type": "image", "url": HTTP}, {"type": "image", "url": HTTP}),
         ({"type": "image_url", "image_url": HTTP}, {"type": "image_url", "image_url": {"url": HTTP}}),
         (
             {"type": "image_url", "image_url": {"url": HTTP, "detail": "low"}},
@@ -88,6 +88,19 @@ def test_a_sound_is_a_standard_sound(block: dict[str, Any]) -> None:
 )
 def test_what_lies_elsewhere_is_named_and_what_nobody_knows_stays(block: dict[str, Any], sent: dict[str, Any]) -> None:
     assert standard(HumanMessage([block])).content == [sent]
+
+
+@pytest.mark.parametrize("block", [IMAGE, FILE, {"type": "image", "url": HTTP}, {"type": "file", "file_id": "file-1"}])
+@pytest.mark.parametrize(
+    "more", [{"cache_control": {"type": "ephemeral"}}, {"extras": {"citations": {"enabled": True}}}]
+)
+def test_what_only_some_providers_take_stays_on_a_standard_block(block: dict[str, Any], more: dict[str, Any]) -> None:
+    assert standard(HumanMessage([{**block, **more}])).content == [{**block, **more}]
+
+
+def test_the_type_of_a_file_that_lies_elsewhere_is_told() -> None:
+    block = {"type": "file", "file_id": "files/1", "mime_type": "application/pdf"}
+    assert standard(HumanMessage([{**block}])).content == [block]
 
 
 @pytest.mark.parametrize(
