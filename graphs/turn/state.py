@@ -61,15 +61,12 @@ def _merged(merged: dict[str, BaseMessage], writes: Sequence[Any]) -> dict[str, 
 
 def _message(value: object) -> BaseMessage:
     """Return the message that a value is: one already, one in any form that LangChain takes, or one as JSON."""
-    if isinstance(value, BaseMessageChunk):
-        return message_chunk_to_message(value)
-    if isinstance(value, BaseMessage):
-        return value
     # LangChain's conversion of what callers write drops fields that a dumped message has, such as `usage_metadata`.
     if isinstance(value, Mapping) and value.keys() >= _DUMPED:
         with contextlib.suppress(ValueError):  # a person wrote it after all
-            return messages_from_dict([{"type": value["type"], "data": value}])[0]
-    return convert_to_messages([value])[0]  # type: ignore[list-item]
+            (value,) = messages_from_dict([{"type": value["type"], "data": value}])
+    message = value if isinstance(value, BaseMessage) else convert_to_messages([value])[0]  # type: ignore[list-item]
+    return message_chunk_to_message(message) if isinstance(message, BaseMessageChunk) else message
 
 
 def _merge_one(merged: dict[str, BaseMessage], message: BaseMessage) -> None:

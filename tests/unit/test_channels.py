@@ -89,9 +89,10 @@ def test_a_message_that_somebody_wrote_in_full_is_taken_by_its_role_all_the_same
     assert merge_messages([], [written]) == [HumanMessage(content or "", id="a")]
 
 
-def test_chunks_become_messages_and_an_unknown_removal_is_no_error() -> None:
+@pytest.mark.parametrize("as_sent", [list, as_json])
+def test_chunks_become_messages_and_an_unknown_removal_is_no_error(as_sent: Any) -> None:
     write: list[BaseMessage] = [AIMessageChunk(content="hi", id="a"), RemoveMessage(id="nobody")]
-    (message,) = merge_messages([], [write])
+    (message,) = merge_messages([], [as_sent(write)])
     assert message.type == "ai"
     assert not isinstance(message, AIMessageChunk)
 
