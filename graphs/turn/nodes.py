@@ -123,8 +123,9 @@ class ChatNodes:
             is_written = begun.messages and run.context.transcript == "keep"
             return {**memory, "messages": begun.messages} if is_written else memory
         finally:
-            del self._injecting[superstep]
             ended.set()
+            # Two runs that go on from one checkpoint are in one superstep.
+            self._injecting.pop(superstep, None)
 
     async def summarize(self, state: AfterTools, runtime: Runtime[Context]) -> StateUpdate:
         """Keep what the model sees of the conversation within its budget.

@@ -166,6 +166,14 @@ async def test_an_edit_while_a_run_waits_is_what_the_model_sees_and_names_a_node
     assert talk.shown().endswith("Where is Bergen?\n\nPlease.")
 
 
+async def test_two_runs_that_go_on_from_one_checkpoint_both_end(talk: Talk) -> None:
+    asked = {"messages": [HumanMessage("Where is Oslo?", id="h1")]}
+    await talk.graph.ainvoke(asked, talk.who(), interrupt_before=["inject_memory"])
+    async with asyncio.timeout(30):
+        ended = await asyncio.gather(talk.run(None), talk.run(None))
+    assert [state["messages"][-1].text for state in ended] == ["Noted.", "Noted."]
+
+
 @TRANSCRIPTS
 async def test_S2_C8_streams_have_what_changed_in_one_order_and_neither_a_summary_nor_a_removal(
     transcript: Any,
