@@ -154,17 +154,21 @@ class MemoryClient:
             Refused: If the server refuses, or cannot be reached, with what to do.
         """
         timeout = httpx.Timeout(_READ_SECONDS if method == "GET" else _WORK_SECONDS, connect=_CONNECT_SECONDS)
+        content: BinaryIO | None = request.get("content")
+        can_repeat = content is None or content.seekable()  # what came by a pipe cannot be sent twice
         try:
             while True:
                 with self.http.stream(method, url, timeout=timeout, **request) as answer:
                     wait = float(answer.headers.get("Retry-After", 0)) if answer.status_code == _TOO_MANY else 0.0
-                    if not 0 < wait <= _MOST_WAIT_SECONDS:
+                    if not (can_repeat and 0 < wait <= _MOST_WAIT_SECONDS):
                         if answer.is_error:
                             answer.read()
                             self._check(answer)
                         yield answer
                         return
                 time.sleep(wait)
+                if content:
+                    content.seek(0)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             otherwise = f"{NO_SERVER}, or read this folder with --local"
             raise Refused(f"no server answers at {self.place}: {cause_of(error) or otherwise}") from error

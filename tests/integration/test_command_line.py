@@ -1,5 +1,6 @@
 """The command line against the real memory API in process: what a person types, sees, and gets as exit code."""
 
+import io
 import json
 import re
 from pathlib import Path
@@ -12,7 +13,9 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 
 from graphs.chat import build_graph
+from graphs.cli.client import MemoryClient
 from graphs.cli.main import main
+from graphs.cli.shell import Refused
 from graphs.persistence.sqlite_saver import open_checkpointer
 from tests.archive_lines import document_of, lines_of
 from tests.command_line import AsAda, Failing, Typed, now
@@ -146,6 +149,42 @@ def test_a_server_that_cannot_be_asked_is_named_with_what_to_do(answer: Exceptio
     refused = Typed(Failing(answer), {}).refused("facts", "list")
     assert said in refused
     assert "http://127.0.0.1:2024" in refused
+
+
+class TooMuchOnce(AsAda):
+    """Reads the first request, as a server does, and asks for it later."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if not self.seen:
+            self.seen.append(request)
+            request.read()
+            return httpx.Response(429, headers={"Retry-After": "0.01"}, json={"detail": "too much", "errors": []})
+        return super().handle_request(request)
+
+
+class Piped(io.BytesIO):
+    def seekable(self) -> bool:
+        return False
+
+    def seek(self, *_: object) -> int:
+        raise io.UnsupportedOperation
+
+
+def test_an_import_that_came_too_soon_is_sent_again_from_its_beginning(app: MemoryApp) -> None:
+    lines = lines_of({"facts": [{"content": "Likes figs", "category": "preference", "confidence": 1.0}]}).encode()
+    with httpx.Client(
+        base_url="http://ada", transport=TooMuchOnce(app.app), headers={"authorization": "Bearer ada"}
+    ) as http:
+        done = MemoryClient(http, "default", "ada").ask("POST", "/import", content=io.BytesIO(lines))
+    assert len(done["created"]) == 1
+
+
+def test_an_import_from_a_pipe_that_came_too_soon_is_refused_as_it_cannot_be_sent_again(app: MemoryApp) -> None:
+    with (
+        httpx.Client(base_url="http://ada", transport=TooMuchOnce(app.app)) as http,
+        pytest.raises(Refused, match=r"^too much$"),
+    ):
+        MemoryClient(http, "default", "ada").ask("POST", "/import", content=Piped(b"a line"))
 
 
 def test_an_import_that_refuses_entries_says_which_and_fails(ada: Typed, folder: Path) -> None:
