@@ -65,10 +65,12 @@ class WriteAheadLog:
     async def _empty(self) -> None:
         while self._is_due:
             await asyncio.sleep(SOON_SECONDS)
-            self._is_due = False  # what is deleted from here on has its own turn
+            self._is_due = is_emptied = False  # what is deleted from here on has its own turn
             with tolerated(logger, "the log of %s could not be emptied", self._path.name):
-                # Somebody may read from it: a long export does, for minutes.
-                self._is_due = not await empty_log(self._path) or self._is_due
+                is_emptied = await empty_log(self._path)
+            if not is_emptied:  # somebody may read from it: a long export does, for minutes
+                self._is_due = True
+                await asyncio.sleep(_RETRY_SECONDS[-1])
 
 
 async def empty_log(path: Path) -> bool:

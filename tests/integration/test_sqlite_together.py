@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 
+from graphs.persistence import connection
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 from memory.facts.store import FactStore
@@ -115,6 +116,23 @@ async def test_deleted_words_leave_the_log_once_nobody_reads_them(tmp_path: Path
             await asyncio.sleep(1.5)  # the first tries meet the readers
         await until(lambda: files[where].with_name(f"{files[where].name}-wal").stat().st_size == 0)
         assert holding(tmp_path) == []
+
+
+async def test_a_log_that_could_not_be_emptied_is_when_that_goes_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "SOON_SECONDS", 0.01)
+    monkeypatch.setattr(connection, "_RETRY_SECONDS", (0.01,))
+    path = tmp_path / "store.sqlite"
+    path.write_bytes(b"This is no database. " * 400)  # as of a disk that cannot be read for a while
+    async with connection.WriteAheadLog(path) as log:
+        log.empty_soon()
+        await until(lambda: "could not be emptied" in caplog.text)
+        path.unlink()
+        with closing(sqlite3.connect(path)) as file:
+            file.execute("PRAGMA journal_mode=WAL")
+            file.execute("CREATE TABLE words (text)")
+            await until(lambda: path.with_name("store.sqlite-wal").stat().st_size == 0)
 
 
 def _delete_and_hang(folder: Path) -> None:
