@@ -196,10 +196,12 @@ def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, dr
         drop: Whether the oldest units are left out before anything is shortened.
     """
     view, counts = [*messages], counter.each(messages)
-    if drop:
+    excess = sum(counts) - room
+    if drop and excess > 0:
         found = units(view, counts)
-        view = _without_oldest(view, found, sum(counts) - room, pinned(found))
-    if counter(view) <= room:
+        view = _without_oldest(view, found, excess, pinned(found))
+        excess = counter(view) - room
+    if excess <= 0:
         return view
     asked = next((message.id for message in reversed(view) if isinstance(message, HumanMessage)), None)
     if asked not in _WARNED:
