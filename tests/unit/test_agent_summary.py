@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langchain.agents.middleware import ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -61,9 +61,9 @@ def opened(trigger: Any, respond: Any = None, hook: Any = None, **options: Any) 
     return thread
 
 
-def seen(view: list[BaseMessage]) -> set[str]:
+def seen(view: list[BaseMessage], end: str = r"\b") -> set[str]:
     """Return the ids of the messages that are shown; joined ones keep the last id, and each begins with its own."""
-    return own_ids(view).union(*(re.findall(r"\b[ah]\d+\b", message.text) for message in view))
+    return own_ids(view).union(*(re.findall(rf"\b[ah]\d+{end}", message.text) for message in view))
 
 
 def check(thread: AgentThread, view: list[BaseMessage], limit: int, failing: bool = False) -> None:
@@ -71,7 +71,8 @@ def check(thread: AgentThread, view: list[BaseMessage], limit: int, failing: boo
     assert newest_user(thread.messages) in own_ids(view)
     assert not broken_pairs(view, thread.messages)
     assert len(thread.flushed) == len(set(thread.flushed))
-    assert not seen(view) & set(thread.flushed)
+    # A message that is shortened may begin with "h5" where it was "h54": a whole id has a blank behind it.
+    assert not seen(view, end="(?= )") & set(thread.flushed)
     if not failing:
         assert own_ids(thread.messages) - thread.removed <= seen(view) | set(thread.flushed)
 
@@ -83,6 +84,7 @@ def check(thread: AgentThread, view: list[BaseMessage], limit: int, failing: boo
     share=st.integers(30, 90),
     keep=st.tuples(st.just("tokens"), st.integers(1, 2500)) | st.tuples(st.just("messages"), st.integers(1, 30)),
 )
+@example(seed=45, tokens=300, share=30, keep=("messages", 1))  # shortened in the middle of its id
 def test_the_laws_hold_in_every_state(seed: int, tokens: int, share: int, keep: Any) -> None:
     thread = opened(("tokens", tokens), max_summary_tokens=share, keep=keep)
     life = Life(thread, Random(seed), tokens, lambda view: check(thread, view, tokens))
