@@ -266,7 +266,7 @@ def _refuse_others(environ: Mapping[str, str]) -> None:
     known = {each.upper() for each in named}
     for name in sorted(environ):
         prefix, line, asked = name.partition("_")
-        is_ours = difflib.get_close_matches(prefix + line, [_PREFIX], 1, 0.85)
+        is_ours = line and difflib.get_close_matches(prefix + line, [_PREFIX], 1, 0.85)
         if is_ours and (prefix + line != _PREFIX or asked not in known) and _text(environ, name):
             close = difflib.get_close_matches(asked, known, 1, 0.66)
             meant = f"is {_PREFIX}{close[0]} meant?" if close else "unset it; .env.example lists all"

@@ -160,7 +160,7 @@ def test_an_unknown_variable_is_refused_with_the_nearest_right_name(
 ) -> None:
     with pytest.raises(ValueError, match=f"^{name} is no variable of ours: .*{re.escape(hint)}"):
         read({**DEV, name: "1"})
-    read({**DEV, name: " ", "MODLE": "1", "palimpsest_modle": "1"})
+    read({**DEV, name: " ", "MODLE": "1", "palimpsest_modle": "1", "PALIMPSEST": "1"})
 
 
 def test_a_variable_of_langgraph_is_left_to_a_platform_and_to_a_program() -> None:
