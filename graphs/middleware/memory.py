@@ -330,17 +330,15 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         if self._given is None and self._memory_model is None:
             # Where the deployment has configured no model, the agent's own reads what is said.
             self.service.lent_model = request.model
-        snapshot, prompt = (
-            None,
-            Prompt(
-                max_tokens=input_tokens(request.model),
-                memory_budget=run.context.memory_tokens,
-                system_prompt=request.system_prompt or "",
-                summary=thread.running.summary if thread.running else "",
-                messages=request.messages,
-                tools=request.tools,
-                counter=self._counter,
-            ),
+        snapshot = None
+        prompt = Prompt(
+            max_tokens=input_tokens(request.model),
+            memory_budget=run.context.memory_tokens,
+            system_prompt=request.system_prompt or "",
+            summary=thread.running.summary if thread.running else "",
+            messages=request.messages,
+            tools=request.tools,
+            counter=self._counter,
         )
         if thread.injected is not None and mode_of_turn is not None:
             snapshot = await self._memory.shown(run, thread, mode)

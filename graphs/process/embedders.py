@@ -75,9 +75,9 @@ class Embedder:
             loading, now = self._loading, self._clock()
             is_failed = loading is not None and loading.done() and loading.exception() is not None
             if loading is None or (is_failed and now - self._loaded_at >= _RETRY_SECONDS):
-                self._loading, self._loaded_at = in_daemon_thread(self._loaded, "palimpsest-embedder"), now
-            assert self._loading is not None
-            return self._loading
+                self._loading = loading = in_daemon_thread(self._loaded, "palimpsest-embedder")
+                self._loaded_at = now
+            return loading
 
     async def aquery(self, text: str) -> QueryVector | None:
         """Return the vector of a question, or `None` where there is none in time: then words alone must do.

@@ -135,9 +135,8 @@ def load_chat_model(name: str, settings: Settings, *, purpose: Purpose) -> BaseC
             "No model is configured: set OPENAI_API_KEY, or PALIMPSEST_MODEL to provider:model with that provider's "
             "key, or run `make dev` without either for the local model."
         )
-    from graphs.process import (
-        provider_models,  # seconds of imports, which a server's start and most commands do without
-    )
+    # Seconds of imports, which a server's start and most commands do without.
+    from graphs.process import provider_models
 
     if wanted == LOCAL:
         return provider_models.local_model(settings, LOCAL_CALLS[purpose])

@@ -179,7 +179,8 @@ class Prompt:
 
     def _system(self, limit: int) -> SystemMessage:
         """Return the system message within a limit: the summary gives way first, then memory, then the prompt."""
-        for block, summary in ((self.block, self.summary), (self.block, ""), ("", "")):
+        # Each once: with no summary, or no block, there are fewer.
+        for block, summary in dict.fromkeys(((self.block, self.summary), (self.block, ""), ("", ""))):
             message = SystemMessage(system_text(self.system_prompt, block, summary))
             if self.counter.message(message) <= limit:
                 return message

@@ -30,9 +30,9 @@ def stated(text: str, day: date | None) -> str:
 
 def kept(notes: Sequence[str], told: str, heard: str, longest: int) -> Sequence[tuple[str, Category]]:
     """Return the facts of a message, with their categories (`memory.config.NoteRules`)."""
-    parts = sentences(told)
+    known, parts = _beginnings(f"{heard} {_USER}"), sentences(told)
     own = [each for each in notes if each not in FOREIGN_NOTES or words(each) <= words(heard)]
-    whole = [each for each in own if is_statement(each) and _names_in(each) <= _beginnings(f"{heard} {_USER}")]
+    whole = [each for each in own if is_statement(each) and _names_in(each) <= known]
     found = with_reasons(with_overlooked(whole, parts), parts, longest)
     return [(text, note.category) for note in found if (text := in_third_person(note.text))]
 
