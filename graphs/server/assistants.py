@@ -97,7 +97,7 @@ def problems_of(asked: dict[str, Any]) -> list[Mapping[str, Any]]:
     """Return, as pydantic does, what is wrong with the context of a request that no run could use."""
     config, context = asked.get("config"), asked.get("context")
     problems: list[Mapping[str, Any]] = []
-    for name in set(context).difference(_FIELDS) if isinstance(context, dict) else ():
+    for name in [name for name in context if name not in _FIELDS] if isinstance(context, dict) else ():
         alike = difflib.get_close_matches(str(name), _FIELDS, 1)
         hint = f"is {alike[0]} meant?" if alike else f"there are {', '.join(_FIELDS)}"
         problems.append({"loc": ("context", name), "msg": f"unknown field: {hint}"})

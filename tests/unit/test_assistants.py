@@ -92,6 +92,12 @@ async def test_the_sentence_says_what_a_field_takes(field: str, value: Any, wron
     assert answer.json()["detail"] == f"context.{field}: {wrong}. {description(field)}"
 
 
+async def test_unknown_fields_are_named_as_they_were_sent() -> None:
+    names = ["zeta", "eta", "theta", "iota", "kappa", "beta"]
+    answer = await ask("POST", "/runs/wait", {"assistant_id": "chat", "context": dict.fromkeys(names, 1)})
+    assert [each["field"] for each in answer.json()["errors"]] == [f"context.{name}" for name in names]
+
+
 @pytest.mark.parametrize("context", [{"\ud800": 1}, {"model": "\ud800"}])
 async def test_characters_that_are_no_text_are_left_to_the_server_to_refuse(context: dict[str, Any]) -> None:
     answer = await ask("POST", "/runs/wait", {"assistant_id": "chat", "context": context})
