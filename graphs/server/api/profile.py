@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
@@ -24,10 +25,13 @@ class Profile(ApiModel):
 
 
 def _checked(text: str) -> str:
-    text = checked_content(text, MAX_SECTION_CHARS)
+    try:
+        text = checked_content(text, MAX_SECTION_CHARS)
+    except ValueError as error:  # the rule is the one for facts, and speaks of `content`
+        raise PydanticCustomError("text", "{why}", {"why": str(error).removeprefix("content ")}) from None
     if verdict := admitted(text, "text"):
         why = "may hold a password or a code" if verdict == "suspected" else "reads as an order to the assistant"
-        raise ValueError(f"it must say something about you; it {why}")
+        raise PydanticCustomError("text", "must say something about you; it {why}", {"why": why})
     return text
 
 
