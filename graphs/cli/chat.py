@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
 
 _POLL_SECONDS = 1.0
+# Those of `memory.turn`, which a help does not wait for.
+_MODES = ("normal", "read_only", "incognito")
 
 
 @click.command(
@@ -23,7 +25,7 @@ _POLL_SECONDS = 1.0
         click.Argument(["said"], metavar="[TEXT]...", nargs=-1),
         click.Option(["--thread"], help="Go on with this thread."),
         click.Option(
-            ["--mode"], type=click.Choice(["normal", "read_only", "incognito"]),
+            ["--mode"], type=click.Choice(_MODES),
             help="read_only: nothing is learned; incognito: nor is memory used.",
         ),
         click.Option(["--assistant"], default="chat", help="Who answers: a graph's name, or an assistant's id."),

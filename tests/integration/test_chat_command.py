@@ -4,12 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
+from graphs.cli.chat import chat
+from memory.turn import MODES
 from memory.updates.receipts import UpdateReceipt, receipt_put
 from tests.command_line import AsAda, Typed, now
 from tests.memory_app import ADA, MemoryApp, pending
@@ -70,6 +73,12 @@ class Server:
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
     monkeypatch.chdir(tmp_path)
     return Server()
+
+
+def test_the_modes_are_those_of_memory() -> None:
+    (mode,) = (each for each in chat.params if each.name == "mode")
+    assert isinstance(mode.type, click.Choice)
+    assert tuple(mode.type.choices) == MODES
 
 
 def test_what_is_on_the_line_is_said_turn_by_turn(server: Server) -> None:
