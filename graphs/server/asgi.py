@@ -1,6 +1,7 @@
 """What the layers before the server's routes share: a guard that may answer in their place, and a question to them."""
 
 from collections.abc import Awaitable, Callable
+from urllib.parse import quote
 
 import httpx
 from starlette.requests import HTTPConnection
@@ -56,6 +57,6 @@ async def get(app: ASGIApp, scope: Scope, path: str) -> tuple[int, bytes]:
         own = {name: asked[name] for name in ("method", "path", "raw_path", "query_string")}
         await app({**scope, **own, "headers": headers}, receive, send)
 
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(named), base_url="http://server") as client:
-        answer = await client.get(path)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(named)) as client:
+        answer = await client.get(f"http://server{quote(path)}")  # in a path, `?` begins no query
         return answer.status_code, answer.content

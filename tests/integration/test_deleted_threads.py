@@ -113,6 +113,21 @@ async def test_nobody_else_is_recorded() -> None:
     assert server.facts() == ["Likes figs"]
 
 
+@pytest.mark.parametrize("before", ["/ok%3F", "/ok%23", "/ok%3Fa=b", "/%01"])
+async def test_whether_somebody_may_read_a_thread_is_asked_of_no_other_path(before: str) -> None:
+    server, seen_before = Server(), list[list[str]]()
+
+    async def other(request: Request) -> Response:
+        if request.method == "DELETE":
+            seen_before.append(server.records())
+        return Response(status_code=200 if request.url.path == "/ok" else 404)
+
+    server.app.router.routes.append(Route("/{rest:path}", other, methods=["GET", "DELETE"]))
+    server.prefix = before
+    assert await server.delete("eve") == 404
+    assert seen_before == [[]]
+
+
 async def test_what_a_killed_process_had_granted_is_finished_at_once_though_the_row_came_back() -> None:
     server = Server()
     asked = Deletion(thread_id=THREAD, at=server.clock())
