@@ -164,9 +164,8 @@ class FactSet:
 
     def drop(self, fact_id: str) -> None:
         """Let a fact not be there any more, without a trace in history."""
-        fact = self.rows.pop(fact_id, None)
-        if fact and self._ids is not None:
-            self._ids.pop((fact.status, normalize(fact.content)), None)
+        if self.rows.pop(fact_id, None):
+            self._ids = None  # another one may say the same, written by a hand
 
     def place(self, draft: Fact) -> Fact:
         """Put a new fact beside the others, with an id that no fact has or had, and return it.

@@ -98,6 +98,18 @@ def test_F8_of_equally_sure_facts_the_oldest_goes() -> None:
     assert contents_of(fact_set) == {"young", "new"}
 
 
+def test_what_two_rows_say_is_known_while_one_of_them_is_there() -> None:
+    one, two = (draft("Lives in Oslo", id=each) for each in ("fact_00000001", "fact_00000002"))
+    for gone in (one, two):
+        fact_set = FactSet(ADA, {one.id: one, two.id: two}, now=T1)
+        assert fact_set.saying("Lives in Oslo") in (one, two)
+
+        fact_set.retire(gone.id, "ended")
+
+        assert fact_set.saying("Lives in Oslo") in ({one, two} - {gone})
+        assert fact_set.over() == []
+
+
 @pytest.mark.parametrize("protection", [{"pinned": True}, {"source": "page"}, {"source": "api"}, {"source": "cli"}])
 def test_F8_a_protected_fact_stays_while_another_can_go(protection: dict[str, Any]) -> None:
     config = MemoryConfig(max_facts=2)
