@@ -260,6 +260,7 @@ class FactSet:
         # What was said before an edit does not bring back what the fact said then.
         if normalize(old.content) != normalize(new.content):
             self.bar(self.chain_of([old]), messages=False)
+            self._records[text_key(new.content)] = None  # nor does it keep out what the fact says again
         return self.put(self._by_hand(new))
 
     def release(self, fact_id: str, status: Status, config: MemoryConfig, content: str | None = None) -> Fact:
@@ -291,6 +292,7 @@ class FactSet:
         # In the words of the message it must not be used either.
         if normalize(old.content) != normalize(said):
             self.bar(self.chain_of([old]))
+        self._records[text_key(said)] = None  # whatever became of these words before: a person wants them
         wrong = self.rows.get(fact.replaces)
         if wrong is not None and wrong.status == "active" and wrong.id != free.id:
             free = self.supersede(wrong, free)

@@ -263,3 +263,26 @@ def test_nothing_is_noted_of_a_fact_that_found_no_room_though_it_was_said_twice(
     facts_of(store, max_facts=1).apply(extraction, thread_id="t", epoch="initial", now=NOW)
 
     assert store.search(ADA.namespace("confirmations")) == []
+
+
+BEFORE = "2025-10-01T10:00:00+00:00"  # earlier than all that a person did
+
+
+def test_what_a_fact_says_again_after_an_edit_is_confirmed_by_what_was_said_before() -> None:
+    facts = facts_of(InMemoryStore())
+    fact = facts.create("Lives in Oslo", "knowledge", 0.8)
+    for content in ("Lives in Bergen", "Lives in Oslo"):
+        facts.update(fact.id, content=content)
+    said = Extraction(changes=(change("Lives in Oslo", said_at=BEFORE),))
+
+    assert facts.apply(said, thread_id="t", epoch="initial", now=NOW).confirmed == (fact.id,)
+
+
+def test_what_a_person_says_yes_to_is_confirmed_by_what_was_said_before_they_deleted_it_once() -> None:
+    facts = facts_of(InMemoryStore(), approval="all")
+    facts.retire(facts.create("Lives in Oslo", "knowledge", 0.8).id)
+    later, before = (Extraction(changes=(change("Lives in Oslo", said_at=at),)) for at in (SAID, BEFORE))
+    (waiting,) = facts.apply(later, thread_id="t", epoch="initial", now=NOW).waiting
+    facts.approve(waiting, source="page")
+
+    assert facts.apply(before, thread_id="other", epoch="initial", now=NOW).confirmed == (waiting,)
