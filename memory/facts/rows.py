@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 # text than that never happened to anybody.
 _CANDIDATES: Final = 4
 # So much of what is active is judged, far more than any prompt shows: all of it could hold the event loop for seconds.
-JUDGED_CHARS: Final = 200_000
-# What keys of a person's answers about past messages begin with (`memory.facts.untold`).
+_JUDGED_CHARS: Final = 200_000
+# What keys of a person's answers about past messages begin with (`memory.recall.past`).
 ANSWER: Final = "asked."
 _REVISION: Final = "revision"
 _KEPT: Final = {_REVISION: 1000, "evicted": 1000, DELETION: 2000, ANSWER: 2000}
@@ -82,14 +82,19 @@ def _fact_set_of(owner: Owner, epoch: str, now: str, items: Sequence[Item]) -> F
         if fact_id != item.key:
             homes[fact_id] = item.key
     # What a hand wrote that no prompt may show as it is, is quarantined: a person sees it, and decides.
-    active = strongest_first([fact for fact in rows.values() if fact.status == "active"])
-    read = accumulate(len(fact.content) for fact in active)
-    for fact, chars in zip(active, read, strict=True):
-        if chars <= JUDGED_CHARS and not may_be_used(fact):
+    for fact in within_bound([fact for fact in rows.values() if fact.status == "active"]):
+        if not may_be_used(fact):
             rows[fact.id] = replace(fact, status="quarantined")
     facts = FactSet(owner, rows, epoch=epoch, now=now)
     facts.homes = homes
     return facts
+
+
+def within_bound(active: Sequence[Fact]) -> list[Fact]:
+    """Return the facts that are judged and shown: the strongest, as many as keep the bound of characters."""
+    strongest = strongest_first(active)
+    read = accumulate(len(fact.content) for fact in strongest)
+    return [fact for fact, chars in zip(strongest, read, strict=True) if chars <= _JUDGED_CHARS]
 
 
 def _read(items: Iterable[Item], epoch: str) -> Iterator[tuple[Item, Fact]]:

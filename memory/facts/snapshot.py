@@ -3,13 +3,12 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from typing import Self
 
 from memory.effects import StoreEffects, scan, side_by_side
-from memory.facts.fact import Fact, is_over, may_be_used, strongest_first
+from memory.facts.fact import Fact, is_over, may_be_used
 from memory.facts.profile import StoredSection, sections_of, texts_of
-from memory.facts.rows import JUDGED_CHARS, read_fact_set
+from memory.facts.rows import read_fact_set, within_bound
 from memory.namespaces import Owner
 from memory.screening.door import may_be_shown
 
@@ -47,9 +46,8 @@ def read_snapshot(owner: Owner) -> StoreEffects[MemorySnapshot]:
     Texts that must not stand in a prompt are left out: somebody edited the store by hand.
     """
     facts, items = yield from side_by_side(read_fact_set(owner), scan(owner.namespace("profile")))
-    active, sections = strongest_first(facts.active()), sections_of(items, facts.epoch)
-    read = accumulate(len(fact.content) for fact in active)
-    shown = tuple(fact for fact, chars in zip(active, read, strict=True) if chars <= JUDGED_CHARS and may_be_used(fact))
+    active, sections = facts.active(), sections_of(items, facts.epoch)
+    shown = tuple(filter(may_be_used, within_bound(active)))
     profile = {
         name: replace(section, past={at: text for at, text in section.past.items() if may_be_shown(text)})
         for name, section in sections.items()
