@@ -23,7 +23,6 @@ MEANINGS: Mapping[Category, str] = {
 CATEGORIES: tuple[Category, ...] = tuple(MEANINGS)
 Topic = Literal["none", "health", "money", "people"]
 """What the memory model may mark a fact with; all but `none` are sensitive, and `people` are others than the user."""
-TOPICS: tuple[Topic, ...] = get_args(Topic)
 Approval = Literal["off", "sensitive", "all"]
 """What of what is learned waits for the user's yes, from the least to the most."""
 APPROVALS: tuple[Approval, ...] = get_args(Approval)

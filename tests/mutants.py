@@ -359,7 +359,7 @@ MUTANTS = (
         "an update leaves more facts than the limit",
         "memory/facts/rules.py",
         "reverse=True)[config.max_facts :]",
-        "reverse=True)[len(active) :]",
+        "reverse=True)[len(self.rows) :]",
         (matrix("learn-none"),),
     ),
     Mutant(

@@ -113,7 +113,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What applying an extraction did, as fact ids; applying it again gives the same. `waiting` ones wait for a yes."""
+    """What applying an extraction did, as fact ids; `waiting` ones wait for a yes. Applied again, it only confirms."""
 
     created: tuple[str, ...] = ()
     confirmed: tuple[str, ...] = ()
