@@ -182,6 +182,8 @@ class Index:
                     del self._holders[word]
                     for gram in set(grams(word)):
                         self._words_with[gram].remove(word)
+                        if not self._words_with[gram]:
+                            del self._words_with[gram]
             self._documents[number], self._lengths[number] = None, 0
             self._free.append(number)
             self._standing.discard(document_id)

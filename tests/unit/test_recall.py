@@ -155,6 +155,13 @@ def test_what_is_gone_changes_no_score_of_what_is_left() -> None:
     assert dict(ours) == pytest.approx(dict(new))
 
 
+def test_nothing_of_a_text_stays_in_an_index_that_it_left() -> None:
+    index = Index.of([fact("a", "Plays the xylophone")])
+    assert "xylo" in repr(vars(index))
+    index.remove(["a"])
+    assert "xylo" not in repr(vars(index))
+
+
 def test_a_message_counts_for_the_one_before_the_last_unless_the_assistant_answered_in_between() -> None:
     said = ["Do you practise any martial arts?", "Not in winter", "Taekwondo, twice a week", "Figs", "Tea", "Rain"]
 
