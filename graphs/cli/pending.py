@@ -22,19 +22,22 @@ def _show_waiting(shell: Shell, found: Json) -> None:
 
 
 def _dead(memory: "MemoryClient", keys: tuple[str, ...], every: bool) -> list[Json]:
-    """Return the dead updates that are meant: all, or those whose keys begin so."""
+    """Return the dead updates that are meant: all, or of each key the one whose own begins so."""
     if bool(keys) == every:  # neither, or both: a slip must not discard all
         raise click.UsageError("name the keys, or --all")
     dead = memory.get("/updates", state="dead")["updates"]
     for key in keys:
-        if not any(each["key"].startswith(key) for each in dead):
+        named = sum(each["key"].startswith(key) for each in dead)
+        if not named:
             raise Refused(f"no dead update has a key that begins with {key}: it may be done, or still wait")
+        if named > 1:
+            raise Refused(f"{named} dead updates have keys that begin with {key}: type more of the one that you mean")
     return [each for each in dead if every or each["key"].startswith(keys)]
 
 
 @asks("retry", KEYS, ALL, shown=("pending retry 3f2a", "pending retry --all"))
 def retry(memory: "MemoryClient", shell: Shell, keys: tuple[str, ...], every: bool) -> None:
-    """Give dead updates another chance, now: those with a KEY, of which the first characters do."""
+    """Give dead updates another chance, now: those with a KEY, of which the first characters do, or all."""
     again = [memory.post(f"/updates/{each['key']}/retry") for each in _dead(memory, keys, every)]
     shell.answer({"updates": again})
     _show_waiting(shell, {"updates": again})

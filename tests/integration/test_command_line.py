@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from graphs.cli.shell import Refused
 from graphs.persistence.sqlite_saver import open_checkpointer
 from tests.archive_lines import document_of, lines_of
 from tests.command_line import AsAda, Failing, Typed, now
-from tests.memory_app import MemoryApp
+from tests.memory_app import MemoryApp, pending
 
 HOUSE = Path(__file__).parents[2]
 
@@ -149,6 +150,19 @@ def test_a_server_that_cannot_be_asked_is_named_with_what_to_do(answer: Exceptio
     refused = Typed(Failing(answer), {}).refused("facts", "list")
     assert said in refused
     assert "http://127.0.0.1:2024" in refused
+
+
+def test_a_key_that_names_several_discards_none(app: MemoryApp, ada: Typed) -> None:
+    for thread_id in map(str, range(17)):  # more than there are first characters
+        now(pending(app, thread_id, "I like figs.", state="dead"))
+    keys = [each["key"] for each in ada.json("pending", "list")["updates"]]
+    (first, several), *_ = Counter(key[0] for key in keys).most_common()
+    assert several > 1
+    for typed in (first, ""):
+        assert "type more" in ada.refused("pending", "discard", typed, "--yes")
+    assert len(ada.json("pending", "list")["updates"]) == 17
+    ada("pending", "discard", keys[0], "--yes")
+    assert [each["key"] for each in ada.json("pending", "list")["updates"]] == keys[1:]
 
 
 class TooMuchOnce(AsAda):
