@@ -165,9 +165,8 @@ def choose_port(host: str, wanted: Sequence[int]) -> int:
 
 def _bring_up_local(name: str, environ: Mapping[str, str]) -> LocalModel | None:
     """Return the running local model, or `None` after saying why there is none."""
-    hidden = environment(Path(".env"), {}).keys() & {_LOCAL_URL, _BACKGROUND_URL}
-    for variable in hidden:
-        raise Refused(f"Remove the line {variable}= from .env: it hides the local model started here.")
+    if hidden := environment(Path(".env"), {}).keys() & {_LOCAL_URL, _BACKGROUND_URL}:
+        raise Refused(f"Remove the line {min(hidden)}= from .env: it hides the local model started here.")
     try:
         return start_local_model(name, environ)
     except ValueError as error:

@@ -161,7 +161,8 @@ async def _sweep(
             now = service.clock()
             if settings.thread_days and not 0 <= now - dropped_at < _DAY:
                 dropped_at = now
-                await drop_old_threads(settings.thread_days, now)
+                with tolerated(logger, "old threads could not be looked for"):
+                    await drop_old_threads(settings.thread_days, now)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(settings.memory.sweep_seconds):
                 await stopping.wait()
