@@ -96,13 +96,13 @@ def corrections(every: Collection[Fact], fact_id: str) -> list[Fact]:
         every: All facts of an owner, those of history first.
         fact_id: Which fact; none is returned if no fact has the id.
     """
-    ids = linked(every, fact_id, by_words=False)
+    ids = linked(every, [fact_id], by_words=False)
     found = with_ends([fact for fact in every if fact.id in ids], every)
     return sorted(found, key=lambda fact: (fact.status not in HISTORY, fact.updated_at, fact.created_at, fact.revision))
 
 
-def linked(every: Iterable[Fact], fact_id: str, *, by_words: bool = True) -> frozenset[str]:
-    """Return the ids of the facts that hang together with one; none if no fact has the id.
+def linked(every: Iterable[Fact], fact_ids: Iterable[str], *, by_words: bool = True) -> frozenset[str]:
+    """Return the ids of facts, and of those that hang together with them; an id that no fact has is left out.
 
     Two hang together if one took the other's place, or, `by_words`, if both say the same at some time.
     """
@@ -115,16 +115,17 @@ def linked(every: Iterable[Fact], fact_id: str, *, by_words: bool = True) -> fro
                 neighbours[fact.id].add(other)
                 neighbours[other].add(fact.id)
     found: set[str] = set()
-    waiting = {fact_id} & known
+    waiting = known.intersection(fact_ids)
     while waiting:
         found |= waiting
         waiting = {other for each in waiting for other in neighbours[each]} - found
     return frozenset(found & known)
 
 
-def dormant(every: Collection[Fact], fact_ids: Iterable[str]) -> frozenset[str]:
+def dormant(every: Collection[Fact], fact_ids: Collection[str]) -> frozenset[str]:
     """Return the ids of facts and of what hangs together with them, but for those with one that is active."""
+    if not fact_ids:
+        return frozenset()
     # One that is active says it again, and a person wants that one.
     active = {fact.id for fact in every if fact.status == "active"}
-    chains = (linked(every, fact_id) for fact_id in fact_ids)
-    return frozenset[str]().union(*(chain for chain in chains if not chain & active))
+    return linked(every, fact_ids) - linked(every, active)

@@ -136,7 +136,7 @@ class FactSet:
 
     def chain_with(self, fact_id: str) -> Chain:
         """Return the chain of a fact, also of one that is only history; `FactNotFound` if none has or had the id."""
-        ids = linked(self.every, fact_id)
+        ids = linked(self.every, [fact_id])
         if not ids:
             raise FactNotFound(fact_id)
         return self.chain_of(fact for fact in self.every if fact.id in ids)
