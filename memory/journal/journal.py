@@ -93,7 +93,7 @@ def read_held(
         return _entries(items, epoch)
     keys = [entry_key(thread_id, each) for each in message_ids]
     found, _ = yield from side_by_side(read_many(namespace, keys), read_revision(owner))
-    return _entries(filter(None, found), epoch)
+    return _entries(found, epoch)
 
 
 def tell(owner: Owner, held: Mapping[str, JournalEntry], fresh: Iterable[JournalEntry]) -> StoreEffects[None]:
@@ -106,7 +106,7 @@ def tell(owner: Owner, held: Mapping[str, JournalEntry], fresh: Iterable[Journal
 def append(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[None]:
     """Write the entries; one that is there already gains the messages that it lacks (`JournalEntry.joined`)."""
     items = yield from read_many(owner.namespace("journal"), [entry.key for entry in entries])
-    yield from tell(owner, _entries(filter(None, items), entries[0].epoch) if entries else {}, entries)
+    yield from tell(owner, _entries(items, entries[0].epoch) if entries else {}, entries)
 
 
 def read_journal(owner: Owner, epoch: str, since: str = "") -> StoreEffects[list[JournalEntry]]:
@@ -154,7 +154,7 @@ def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[Jo
     keys = now.keys_since(known.revision) if known and known.epoch == epoch else None
     namespace = owner.namespace("journal")
     if keys is not None:
-        entries = _entries(filter(None, (yield from read_many(namespace, sorted(keys)))), epoch)
+        entries = _entries((yield from read_many(namespace, sorted(keys))), epoch)
         return JournalView(epoch, now, entries, is_whole=False, gone=keys - entries.keys())
     # The revision is read no later than the entries: a newer one would hide that they are old.
     epoch, now, every = yield from side_by_side(read_epoch(owner), read_revision(owner), scan(namespace))
@@ -163,14 +163,14 @@ def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[Jo
 
 def entries_in(items: Iterable[Item | None], epoch: str) -> list[JournalEntry]:
     """Return those items that are entries of this epoch."""
-    return [*_entries(filter(None, items), epoch).values()]
+    return [*_entries(items, epoch).values()]
 
 
-def _entries(items: Iterable[Item], epoch: str | None = None) -> dict[str, JournalEntry]:
-    """Return the entries of this epoch, or of any, by key; what a hand garbled is none."""
+def _entries(items: Iterable[Item | None], epoch: str | None = None) -> dict[str, JournalEntry]:
+    """Return the entries of this epoch, or of any, by key; what is gone, or was garbled by a hand, is none."""
     found = {}
     for item in items:
-        if epoch is None or belongs(item.value, epoch):
+        if item and (epoch is None or belongs(item.value, epoch)):
             with suppress(ValueError):
                 found[item.key] = replace(JournalEntry.from_json(item.value), place=item.key)
     return found
