@@ -174,10 +174,8 @@ class MemoryService:
 
         Of all it is done at most once an hour: days end at every hour somewhere.
         """
-        owners: list[Owner] | None = [owner] if owner else None
-        if owners is None:
-            looking = self._once_in(store, "rolled up", _HOUR, outbox.owners_with("journal"))
-            owners = await arun(store, looking, self._config.store_timeout_seconds)
+        every = self._once_in(store, "rolled up", _HOUR, outbox.owners_with("journal"))
+        owners = [owner] if owner else await arun(store, every, self._config.store_timeout_seconds)
         return sum(await self._for_each(owners or (), self._updater(store).aroll_up, False))
 
     async def aclean(self, store: BaseStore) -> None:
