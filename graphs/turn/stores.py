@@ -98,8 +98,12 @@ class _Doubted:
         self._access = access
 
     def probe(self, store: BaseStore) -> None:
-        """Begin to probe, unless that is under way."""
-        loop, task = asyncio.get_running_loop(), self.probing
+        """Begin to probe, unless that is under way; on a thread without an event loop nothing can be begun."""
+        task = self.probing
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
         # A task of a loop that ended, or that nobody runs any more, finds out nothing.
         if task is None or task.done() or (task.get_loop() is not loop and not task.get_loop().is_running()):
             # In a context of its own: a probe is no part of the run that happens to begin it.
