@@ -1,16 +1,13 @@
 """A user's budget of a day: what is used up waits for the next day, counted in the store, and nothing is lost."""
 
-import asyncio
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from graphs.process.summary_calls import summary_model
-from memory.namespaces import Owner
 from palimpsest import Context, MemoryConfig, PalimpsestMemory, PalimpsestSummary, Settings
-from tests.laws.talk import DAY, LONG, Failing, Talk, remembers
+from tests.laws.talk import DAY, LONG, Talk, remembers
 
 OVERDUE = 1000.0
 """So many seconds later a sweep takes what waits."""
@@ -104,19 +101,6 @@ async def test_a_turn_whose_summary_is_due_goes_on_without(door: str) -> None:
     talk.clock.advance(DAY)
     await talk.say("And tomorrow?")
     assert talk.summaries.prompts
-
-
-async def test_while_the_store_is_away_a_summary_asks_it_for_no_budget(caplog: pytest.LogCaptureFixture) -> None:
-    talk = Talk(store=Failing(), memory={"budget_calls": 1})
-    talk.store.fails = True
-    talk.service.stores.doubt(talk.store, "write")
-    async with asyncio.timeout(30):
-        while not talk.service.stores.any_away():  # noqa: ASYNC110 (what ends it is in the library)
-            await asyncio.sleep(0.01)
-    model = summary_model(talk.service, (talk.store, Owner.of("ada", "default")), lambda: talk.summaries)
-    assert await model.ainvoke("Hello.")
-    assert await asyncio.to_thread(model.invoke, "Hello.")
-    assert "what was used of a budget is not known" not in caplog.text
 
 
 @pytest.mark.parametrize("value", [-1, 2.5, True, "7"])

@@ -1,19 +1,24 @@
 """A user's budget of a day: when a day begins, what processes note together, and what waits for tomorrow."""
 
+import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs.process.service import MemoryService
+from graphs.process.summary_calls import summary_model
 from graphs.settings import Settings
 from memory.budget import DailyBudget, spend
 from memory.config import MemoryConfig
 from memory.effects import run
 from memory.journal.journal import append
+from memory.namespaces import Owner
 from tests.fakes import RecordingModel
+from tests.laws.talk import Failing, Talk
 from tests.memory_bench import ADA, MemoryBench
 from tests.unit.test_rollup import FIRST, entry
 
@@ -64,3 +69,16 @@ async def test_a_roll_up_that_waits_for_tomorrow_is_made_tomorrow() -> None:
     assert model.prompts == []
     there.clock.seconds += DAY
     assert await service.arollup(there.store, ADA) == 1
+
+
+async def test_while_the_store_is_away_a_summary_asks_it_for_no_budget(caplog: pytest.LogCaptureFixture) -> None:
+    talk = Talk(store=Failing(), memory={"budget_calls": 1})
+    talk.store.fails = True
+    talk.service.stores.doubt(talk.store, "write")
+    async with asyncio.timeout(30):
+        while not talk.service.stores.any_away():  # noqa: ASYNC110 (what ends it is in the library)
+            await asyncio.sleep(0.01)
+    model = summary_model(talk.service, (talk.store, Owner.of("ada", "default")), lambda: talk.summaries)
+    assert await model.ainvoke("Hello.")
+    assert await asyncio.to_thread(model.invoke, "Hello.")
+    assert "what was used of a budget is not known" not in caplog.text
