@@ -288,7 +288,6 @@ class History:
         assert not state.next, state.next
         assert not (left := self.called - self.undone - self.done.keys()), f"not done: {left}"
         self.saved.append((state.config, {*self.held}, {*self.may}))
-        self.is_open = False
 
     async def once(self) -> None:
         """See that what users said was learned once, and that each call was carried out once."""

@@ -406,6 +406,7 @@ async def turn(thread: History, client: str, answer: str) -> None:
         thread.check()
         return
     thread.check()
+    thread.is_open = False
     if answer not in ("clearing call", "direct"):
         await thread.answered()
         if answer in EMPTY:
