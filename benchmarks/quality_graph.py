@@ -24,7 +24,7 @@ from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
-from memory.effects import run
+from memory.door import run
 from memory.facts.fact import to_item
 from memory.injection.block import escape
 from memory.journal.journal import append

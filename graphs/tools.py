@@ -20,7 +20,7 @@ from graphs.turn.context import Context, context_of
 from graphs.turn.state import State
 from memory.config import zone_named
 from memory.control import read_control
-from memory.effects import arun, tolerated
+from memory.door import arun, tolerated
 
 logger = logging.getLogger(__name__)
 

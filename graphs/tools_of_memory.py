@@ -25,7 +25,7 @@ from graphs.process.synchronous import ThreadedStore, finished
 from graphs.turn.context import MemoryToolName
 from graphs.turn.run import Run
 from graphs.turn.stores import StoreAway
-from memory.effects import arun
+from memory.door import arun
 from memory.recall.user_index import Recalled
 from memory.tools import LEARNING, TOOLS, WRITING, Search, ToolCall, carried_out
 from memory.turn import TurnEpochs, effective_mode, may_learn, may_read, mode_of_newest

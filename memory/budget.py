@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, Self
 
 from memory.config import MemoryConfig, zone_named
-from memory.door import transaction
-from memory.effects import StoreEffects, put, read
+from memory.door import StoreEffects, put, read, transaction
 from memory.namespaces import Owner
 
 _KEY: Final = "spent"

@@ -13,8 +13,7 @@ from langgraph.store.base import Item
 from pydantic import Field
 
 from memory.config import Approval, ZoneName, zone_named
-from memory.door import transaction
-from memory.effects import StoreEffects, put, read
+from memory.door import StoreEffects, put, read, transaction
 from memory.forms import plain, read_as
 from memory.namespaces import Owner
 

@@ -1,30 +1,69 @@
-"""A write is one transaction of one user: it reads, decides by pure rules, and writes, or it does nothing.
+"""The door to the store: a decision is a generator that yields what it wants done, and what carries that out is here.
 
-Our stores begin a transaction of their database before the first read (`writing`). Over any other store, one process
-writes at a time: a lock of the process keeps the writers of one user apart, and all writes go in one batch at the end.
-No model, embedder or network is asked inside: who carries a transaction out knows nothing but batches.
+A plain list of operations is a batch for the store. Other effects are small classes: `Ask` and `Write` here, the rest
+beside the decisions that need them. So every decision is written once, and reads neither a clock nor a network.
+
+A write is one transaction of one user: it reads, decides by pure rules, and writes, or it does nothing. Our stores
+begin a transaction of their database before the first read (`writing`). Over any other store, one process writes at a
+time: a lock of the process keeps the writers of one user apart, and all writes go in one batch at the end. No model,
+embedder or network is asked inside: who carries a transaction out knows nothing but batches.
 """
 
 import asyncio
+import logging
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    ExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial, wraps
-from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, runtime_checkable
+from inspect import isawaitable
+from itertools import islice
+from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, overload, runtime_checkable
 from weakref import WeakValueDictionary
 
-from langgraph.store.base import GetOp, Item, Op, PutOp, SearchOp
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import Runnable
+from langgraph.errors import GraphBubbleUp
+from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
 
-from memory.namespaces import Owner, erased_thread_key
+from memory.namespaces import Owner, erased_thread_key, vectors_of
+
+logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
-E = TypeVar("E")
+T = TypeVar("T")
+U = TypeVar("U")
+V = TypeVar("V")
+W = TypeVar("W")
 
+Batch = Sequence[Op]
+"""Operations for the store in one go. It has to be a list, which handlers know it by; the type lets it hold any."""
+StoreEffects = Generator[Batch, list[Any], T]
+"""Yields batches for the store, is sent their results, and returns a value."""
+Handlers = Mapping[type, Callable[[Any], Any]]
+"""What carries out an effect, by the effect's class; it returns what the generator is sent, or an awaitable of it."""
 Batching = Callable[[Sequence[Op]], Awaitable[list[Any]]]
+
+PAGE = 1000
+STORE_SECONDS = 60.0
+_TRIES = 20
 
 
 class MemoryBusy(TimeoutError):
@@ -40,6 +79,19 @@ class Transactional(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """The effect of one model call; the model's answer is sent back.
+
+    Attributes:
+        model: Who is asked.
+        prompt: What it is sent.
+    """
+
+    model: Runnable[Any, Any]
+    prompt: Sequence[BaseMessage]
+
+
+@dataclass(frozen=True, slots=True)
 class Write:
     """The effect of a transaction; its value is sent back. Within another one it is a part of that.
 
@@ -52,7 +104,7 @@ class Write:
     effects: Any
 
 
-def transaction(operation: Callable[P, E]) -> Callable[P, E]:
+def transaction(operation: Callable[P, T]) -> Callable[P, T]:
     """Make what yields batches one transaction of its owner: its first argument, or the `owner` of that.
 
     Where that argument is of a thread, no erase of the thread begins meanwhile.
@@ -64,9 +116,9 @@ def transaction(operation: Callable[P, E]) -> Callable[P, E]:
         owner = of if isinstance(of, Owner) else of.owner
         thread_id = getattr(of, "thread_id", "")
         names = (owner.segment, thread_name(thread_id)) if thread_id else (owner.segment,)
-        return (yield from in_transaction(names, operation(*args, **kwargs)))
+        return (yield Write(names, operation(*args, **kwargs)))
 
-    return cast("Callable[P, E]", whole)
+    return cast("Callable[P, T]", whole)
 
 
 def in_transaction(names: tuple[str, ...], effects: Any) -> Any:
@@ -79,40 +131,312 @@ def thread_name(thread_id: str) -> str:
     return f"thread.{erased_thread_key(thread_id)}"
 
 
+# What is asked of a store.
+
+
+def put(namespace: Sequence[str], key: str, value: Mapping[str, object]) -> PutOp:
+    """Return the operation that writes one item. It is never indexed: recall keeps its own index."""
+    return PutOp(tuple(namespace), key, dict(value), index=False)
+
+
+def delete(namespace: Sequence[str], key: str) -> PutOp:
+    """Return the operation that deletes one item; deleting what is not there is no error."""
+    return PutOp(tuple(namespace), key, None)
+
+
+def read(namespace: Sequence[str], key: str) -> StoreEffects[Item | None]:
+    """Read one item, or `None`."""
+    (item,) = yield [GetOp(tuple(namespace), key, refresh_ttl=False)]
+    return item  # type: ignore[no-any-return]
+
+
+def read_many(namespace: Sequence[str], keys: Sequence[str]) -> StoreEffects[list[Item | None]]:
+    """Read several items of one namespace in one batch, in the order of their keys."""
+    if not keys:
+        return []
+    return (yield [GetOp(tuple(namespace), key, refresh_ttl=False) for key in keys])
+
+
+def scan(
+    namespace: Sequence[str], page: int = PAGE, *, where: Mapping[str, str] | None = None
+) -> StoreEffects[list[Item]]:
+    """Read every item of exactly this namespace, sorted by key.
+
+    A store's search stops at 10 items, also returns what lies below the namespace, and orders as it likes: by the
+    time of the last write, so that with pages an item could hide between two of them, when it is written again
+    meanwhile or was written in one batch with others. One search that is large enough sees all at one moment.
+
+    Args:
+        namespace: What is read.
+        page: How many items the first search asks for; while there are more, the next asks for four times as many.
+        where: What fields of the values have to be; by default anything.
+    """
+    wanted = tuple(namespace)
+    limit = page
+    fields = dict(where) if where else None
+    while len(items := (yield [SearchOp(wanted, fields, limit, refresh_ttl=False)])[0]) >= limit:
+        limit *= 4
+    return sorted((item for item in items if tuple(item.namespace) == wanted), key=lambda item: item.key)
+
+
+@overload
+def side_by_side(one: StoreEffects[T], two: StoreEffects[U], /) -> StoreEffects[tuple[T, U]]: ...
+@overload
+def side_by_side(
+    one: StoreEffects[T], two: StoreEffects[U], three: StoreEffects[V], /
+) -> StoreEffects[tuple[T, U, V]]: ...
+@overload
+def side_by_side(
+    one: StoreEffects[T], two: StoreEffects[U], three: StoreEffects[V], four: StoreEffects[W], /
+) -> StoreEffects[tuple[T, U, V, W]]: ...
+@overload
+def side_by_side(
+    one: StoreEffects[Any],
+    two: StoreEffects[Any],
+    three: StoreEffects[Any],
+    four: StoreEffects[Any],
+    /,
+    *others: StoreEffects[Any],
+) -> StoreEffects[tuple[Any, ...]]: ...
+
+
+def side_by_side(*parts: StoreEffects[Any]) -> StoreEffects[tuple[Any, ...]]:
+    """Carry out effects that do not wait for each other, and return their values: what they ask for goes in one batch.
+
+    Reads of one batch see the store before its writes, so no part may need what another one writes.
+    """
+    values: list[Any] = [None] * len(parts)
+    results: dict[int, Any] = dict.fromkeys(range(len(parts)))  # what each part is sent next: a generator begins so
+    while results:
+        asked: dict[int, Batch] = {}
+        for at, found in results.items():
+            try:
+                asked[at] = parts[at].send(found)
+            except StopIteration as stop:
+                values[at] = stop.value
+        answers = iter((yield [op for ops in asked.values() for op in ops]) if asked else ())
+        results = {at: [*islice(answers, len(ops))] for at, ops in asked.items()}
+    return tuple(values)
+
+
+def with_vectors(batch: list[Op]) -> list[Op]:
+    """Return a batch in which the vectors of a text go with it, whoever deletes it: they tell of what it said.
+
+    A journal entry that is written again has lost or gained messages, and its vectors are made anew. A fact that was
+    edited keeps those of its old text, which is in its history, until they are made anew.
+    """
+    gone = [
+        PutOp(*place, None)
+        for op in batch
+        if isinstance(op, PutOp) and (op.value is None or op.namespace[-1:] == ("journal",))
+        if (place := vectors_of(op.namespace, op.key)) is not None
+    ]
+    return [*batch, *gone]
+
+
+# Who carries it out.
+
+
+def perform(effects: Generator[Any, Any, T], handlers: Handlers) -> T:
+    """Carry out what a generator yields, in this thread, and return the generator's value.
+
+    A failure of a handler is thrown into the generator, which decides what it means.
+    """
+    try:
+        aperform(effects, handlers).send(None)
+    except StopIteration as stop:  # where no handler awaits, a coroutine runs to its end at once
+        return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
+    raise TypeError("a synchronous caller needs handlers that do not await")
+
+
+async def aperform(effects: Generator[Any, Any, T], handlers: Handlers, *, aside: bool = False) -> T:
+    """Do what `perform` does, on the event loop. Cancellation ends it without the generator being asked.
+
+    Args:
+        effects: As for `perform`.
+        handlers: What they return may be awaited.
+        aside: Whether what lies between effects runs on threads, one step at a time, and leaves the loop to others:
+            whoever reads a whole journal computes for seconds.
+    """
+    step: Callable[[], Any] = partial(next, effects)
+    tries = _TRIES
+
+    def taken() -> Any:
+        try:
+            return step()
+        except StopIteration as stop:  # as a value: neither a future nor a coroutine can carry it as an exception
+            return stop
+
+    while True:
+        effect = await asyncio.wrap_future(in_daemon_thread(taken, "palimpsest-effects")) if aside else taken()
+        if isinstance(effect, StopIteration):
+            return effect.value  # type: ignore[no-any-return]  # typeshed has no type for it
+        try:
+            done = handlers[type(effect)](with_vectors(effect) if isinstance(effect, list) else effect)
+            done = await done if isawaitable(done) else done
+        except Exception as error:  # whatever it is, the generator decides
+            # LangGraph's InMemoryStore fails a search while another thread writes: a dict changes "during iteration".
+            # It has written nothing of the batch by then.
+            if tries and isinstance(error, RuntimeError) and str(error).endswith("during iteration"):
+                step, tries = iter([effect]).__next__, tries - 1
+            else:
+                step, tries = partial(effects.throw, error), _TRIES
+        else:
+            step, tries = partial(effects.send, done[: len(effect)] if isinstance(effect, list) else done), _TRIES
+
+
+def run(
+    store: BaseStore, effects: Generator[Any, Any, T], others: Handlers | None = None, *, seconds: float | None = None
+) -> T:
+    """Carry out what needs a store, on its synchronous interface, and perhaps other handlers; return the value.
+
+    Blocks the caller, also while the store works on an event loop.
+
+    Args:
+        store: Where.
+        effects: What.
+        others: Carry out what else is yielded.
+        seconds: One batch may take this long, then it goes on by itself, and the effects are told `TimeoutError`.
+
+    Raises:
+        MemoryBusy: If others write for longer than a transaction waits.
+        asyncio.InvalidStateError: If the store works on the event loop that a transaction would block.
+    """
+
+    def batch(ops: Batch) -> list[Any]:
+        return in_daemon_thread(lambda: store.batch(ops), "palimpsest-store").result(seconds)
+
+    carry_out = store.batch if seconds is None else batch
+
+    def write(asked: Write) -> Any:
+        patience, loop = seconds or STORE_SECONDS, getattr(store, "loop", None)
+        if isinstance(loop, asyncio.AbstractEventLoop):
+            if loop is _running_loop():
+                raise asyncio.InvalidStateError(f"{ON_LOOP}: the store works on this loop")
+            return asyncio.run_coroutine_threadsafe(_awrite(store, asked, patience), loop).result()
+        with ExitStack() as turns:
+            for name in asked.names:
+                turns.enter_context(turn_of(name).held(patience))
+            return perform(collected(asked.effects), {list: carry_out})
+
+    return perform(effects, {list: carry_out, Write: write, **(others or {})})
+
+
+async def arun(
+    store: BaseStore,
+    effects: Generator[Any, Any, T],
+    seconds: float = STORE_SECONDS,
+    *,
+    others: Handlers | None = None,
+    aside: bool = False,
+) -> T:
+    """Do what `run` does, on the store's asynchronous interface.
+
+    Args:
+        store: Where.
+        effects: What.
+        seconds: One batch, or one transaction, may take this long, then it is cancelled, and the effects are told
+            `TimeoutError`: whoever works in the background would wait for ever for a store that never answers.
+        others: Carry out what else is yielded.
+        aside: As for `aperform`.
+    """
+
+    async def batch(ops: Batch) -> list[Any]:
+        async with asyncio.timeout(seconds):
+            return await store.abatch(ops)
+
+    def write(asked: Write) -> Awaitable[Any]:
+        return _awrite(store, asked, seconds, aside=aside)
+
+    return await aperform(effects, {list: batch, Write: write, **(others or {})}, aside=aside)
+
+
+async def _awrite(store: BaseStore, asked: Write, seconds: float, *, aside: bool = False) -> Any:
+    """Carry out a transaction and return its value. Cancelled while it commits, it goes on by itself to its end."""
+    commits = False
+
+    async def work() -> Any:
+        async with asyncio.timeout(seconds), AsyncExitStack() as turns:
+            if isinstance(store, Transactional):
+                batch = await turns.enter_async_context(store.writing(*asked.names))
+            else:
+                for name in asked.names:
+                    await turns.enter_async_context(turn_of(name).aheld(seconds))
+                batch = store.abatch
+
+            def carry_out(ops: Sequence[Op]) -> Awaitable[list[Any]]:
+                nonlocal commits
+                commits = PutOp in map(type, ops)  # these are the last batch
+                # A cancelled batch of LangGraph's SQLite store may leave its connection in a transaction, for good.
+                return batch(ops) if isinstance(store, Transactional) else asyncio.shield(batch(ops))
+
+            return await aperform(collected(asked.effects), {list: carry_out}, aside=aside)
+
+    task = asyncio.ensure_future(work())
+    try:
+        return await asyncio.shield(task)
+    finally:
+        if not commits:
+            task.cancel()
+        # Nobody is told any more what becomes of it.
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+
+async def arun_patiently(store: BaseStore, effects: Callable[[], StoreEffects[T]]) -> T:
+    """Do what `arun` does with effects that may be repeated, again if the store fails: a hiccup must not cost a turn.
+
+    Args:
+        store: Where they are carried out.
+        effects: Makes them anew for each try. After three failures the last one is raised.
+    """
+    for _ in range(2):
+        with tolerated(logger, "a store call is tried again", level=logging.INFO):
+            return await arun(store, effects())
+    return await arun(store, effects())
+
+
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """What a transaction has read so far, and what it will have written."""
+    """What a transaction has read so far, and what it will have written, with the item that will be there then."""
 
     read: dict[str, Any] = field(default_factory=dict)
-    puts: dict[tuple[tuple[str, ...], str], PutOp] = field(default_factory=dict)
+    written: dict[tuple[tuple[str, ...], str], tuple[PutOp, Item | None]] = field(default_factory=dict)
 
-    def is_known(self, op: Op) -> bool:
-        """Say whether an operation needs no read; nobody else writes the user's rows meanwhile."""
-        if isinstance(op, PutOp):
-            return True
-        found = self.read.get(repr(op), self)
-        # Of a search that ended at its limit, what is deleted here takes the place of what it did not find.
-        return found is not self and not (isinstance(op, SearchOp) and len(found) >= op.limit)
+    def carried_out(self, batch: Sequence[Op]) -> StoreEffects[list[Any]]:
+        """Read what is not known yet, as nobody else writes the user's rows meanwhile; return what a batch finds."""
+        asked: dict[str, Op] = {}
+        for op in batch:
+            name = "" if isinstance(op, PutOp) else repr(op)
+            if isinstance(op, SearchOp) and len(self.read.get(name, ())) >= op.limit:
+                # It ended at its limit: what is deleted here takes the place of what it did not find.
+                self.read.pop(name)
+            if name and name not in self.read:
+                asked[name] = op._replace(limit=op.limit + len(self.written)) if isinstance(op, SearchOp) else op
+        if asked:
+            self.read.update(zip(asked, (yield [*asked.values()]), strict=True))
+        results = [None if isinstance(op, PutOp) else self._found(op) for op in batch]
+        now = datetime.now(UTC)  # as a store would
+        for op in batch:
+            if isinstance(op, PutOp):
+                place = tuple(op.namespace), op.key
+                item = None
+                if op.value is not None:
+                    item = Item(value=dict(op.value), key=op.key, namespace=place[0], created_at=now, updated_at=now)
+                self.written[place] = op, item
+        return results
 
-    def widened(self, op: Op) -> Op:
-        """Return a search that finds as many as were asked for though some of what it finds is deleted by now."""
-        return op._replace(limit=op.limit + len(self.puts)) if isinstance(op, SearchOp) else op
-
-    def result(self, op: Op) -> Any:
-        """Return the result of an operation as it is after the writes."""
-        if isinstance(op, PutOp):
-            return None
+    def _found(self, op: Op) -> Any:
+        """Return what a read finds behind the writes."""
         found = self.read[repr(op)]
         if isinstance(op, GetOp):
-            put = self.puts.get((tuple(op.namespace), op.key))
-            return _item(put) if put else found
+            return self.written.get((tuple(op.namespace), op.key), (None, found))[1]
         if not isinstance(op, SearchOp):
             return found
         prefix, fields = tuple(op.namespace_prefix), op.filter or {}
-        new = [_item(put) for (place, _), put in self.puts.items() if place[: len(prefix)] == prefix]
+        new = [item for (place, _), (_, item) in self.written.items() if place[: len(prefix)] == prefix and item]
         return [
-            *(item for item in found if (tuple(item.namespace), item.key) not in self.puts),
-            *(item for item in new if item and all(item.value.get(name) == each for name, each in fields.items())),
+            *(item for item in found if (tuple(item.namespace), item.key) not in self.written),
+            *(item for item in new if all(item.value.get(name) == each for name, each in fields.items())),
         ]
 
 
@@ -126,29 +450,62 @@ def collected(effects: Any, inside: _Inside | None = None) -> Any:
         except StopIteration as stop:
             value = stop.value
             break
+        part = collected(effect.effects, here) if isinstance(effect, Write) else here.carried_out(effect)
         try:
-            result = (yield from collected(effect.effects, here)) if isinstance(effect, Write) else None
-            if isinstance(effect, list):
-                if asked := [op for op in effect if not here.is_known(op)]:
-                    found = yield [here.widened(op) for op in asked]
-                    here.read.update(zip(map(repr, asked), found, strict=True))
-                result = [here.result(op) for op in effect]
-                here.puts.update({(tuple(op.namespace), op.key): op for op in effect if isinstance(op, PutOp)})
+            result = yield from part
         except Exception as error:  # whatever it is, the generator decides
             step = partial(effects.throw, error)
         else:
             step = partial(effects.send, result)
-    if inside is None and here.puts:
-        yield [*here.puts.values()]
+    if inside is None and here.written:
+        yield [op for op, _ in here.written.values()]
     return value
 
 
-def _item(put: PutOp) -> Item | None:
-    now = datetime.now(UTC)  # as a store would
-    value: Mapping[str, Any] | None = put.value
-    return None if value is None else Item(
-        value=dict(value), key=put.key, namespace=tuple(put.namespace), created_at=now, updated_at=now
-    )  # fmt: skip
+def in_daemon_thread(call: Callable[[], T], name: str = "palimpsest-model") -> Future[T]:
+    """Start the call on a daemon thread of its own, with no context variables of the caller, and return its future."""
+    future: Future[T] = Future()
+
+    def work() -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            value = call()
+        except BaseException as error:  # whatever it is belongs to the one who waits, not to this thread
+            future.set_exception(error)
+        else:
+            future.set_result(value)
+
+    threading.Thread(target=work, name=name, daemon=True).start()
+    return future
+
+
+@contextmanager
+def tolerated(
+    logger: logging.Logger, consequence: str, *values: object, level: int = logging.WARNING
+) -> Iterator[None]:
+    """Let the work inside fail without its caller: log what that means and the sort of failure, and go on behind.
+
+    Cancellation and a graph's interrupt are no failures and pass. The failure's own text is left out: it may quote
+    what somebody said.
+
+    Args:
+        logger: The caller's.
+        consequence: What a failure means, with a placeholder for each of `values`.
+        values: Ids and counts; never text of a conversation.
+        level: The level at which it is logged.
+    """
+    try:
+        yield
+    except GraphBubbleUp:
+        raise
+    except Exception as error:  # stores, providers and servers have exceptions of their own
+        logger.log(level, "%s: %s", consequence % values, type(error).__name__)
+
+
+# Whose turn it is to write.
+
+ON_LOOP: Final = "a synchronous call would block the event loop: await its async twin"
 
 
 class Turnstile:
@@ -156,66 +513,57 @@ class Turnstile:
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._is_taken = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._queue: deque[Future[None]] = deque()
+        self._queue: deque[Future[None]] = deque()  # the first one has its turn
 
     @contextmanager
     def held(self, seconds: float) -> Iterator[None]:
         """Have the turn; `MemoryBusy` if it does not come in so many seconds. Blocks."""
-        with self._standing() as place:
+        with self._place() as place:
             if not place.done() and self._loop and self._loop is _running_loop():
                 raise asyncio.InvalidStateError(f"{ON_LOOP}: what it waits for goes on there")
-            place.result(seconds)
-        try:
+            try:
+                place.result(seconds)
+            except TimeoutError as error:
+                raise MemoryBusy from error
             yield
-        finally:
-            self._pass_on()
 
     @asynccontextmanager
     async def aheld(self, seconds: float) -> AsyncIterator[None]:
         """Do what `held` does, on an event loop."""
-        with self._standing() as place:
+        with self._place() as place:
             if not place.done():
-                async with asyncio.timeout(seconds):
-                    await asyncio.wrap_future(place)
-        self._loop = asyncio.get_running_loop()
-        try:
-            yield
-        finally:
-            self._pass_on()
+                try:
+                    async with asyncio.timeout(seconds):
+                        await asyncio.wrap_future(place)
+                except TimeoutError as error:
+                    raise MemoryBusy from error
+            self._loop = asyncio.get_running_loop()
+            try:
+                yield
+            finally:
+                self._loop = None
 
     @contextmanager
-    def _standing(self) -> "Iterator[Future[None]]":
-        """Yield a place in the queue, to be waited for; it is given up if that fails."""
+    def _place(self) -> "Iterator[Future[None]]":
+        """Yield a place in the queue, which is done when its turn comes; it is left behind, had it or not."""
         place: Future[None] = Future()
         with self._guard:
-            if self._is_taken:
-                self._queue.append(place)
-            else:
-                self._is_taken = True
-                place.set_result(None)
+            self._queue.append(place)
+            self._call_first()
         try:
             yield place
-        except BaseException as error:
-            if not place.cancel():  # the turn came meanwhile
-                self._pass_on()
-            if isinstance(error, TimeoutError):
-                raise MemoryBusy from error
-            raise
+        finally:
+            with self._guard:
+                self._queue.remove(place)
+                self._call_first()
 
-    def _pass_on(self) -> None:
-        with self._guard:
-            self._loop = None
-            while self._queue:
-                place = self._queue.popleft()
-                if place.set_running_or_notify_cancel():
-                    place.set_result(None)
-                    return
-            self._is_taken = False
+    def _call_first(self) -> None:
+        first = self._queue[0] if self._queue else None
+        # Who gives up cancels the place on a loop, outside the guard, and leaves it after that.
+        if first and not first.done() and first.set_running_or_notify_cancel():
+            first.set_result(None)
 
-
-ON_LOOP: Final = "a synchronous call would block the event loop: await its async twin"
 
 _GUARD: Final = threading.Lock()
 _TURNS: Final[WeakValueDictionary[str, Turnstile]] = WeakValueDictionary()
@@ -235,9 +583,3 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
-
-
-def check_off_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """Raise where a synchronous call blocks the event loop that its store works on."""
-    if loop is _running_loop():
-        raise asyncio.InvalidStateError(f"{ON_LOOP}: the store works on this loop")

@@ -12,8 +12,7 @@ from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchConditi
 
 from memory.config import MemoryConfig
 from memory.control import belongs, count_edit, put_control, read_control, read_epoch
-from memory.door import transaction
-from memory.effects import PAGE, Batch, StoreEffects, arun, delete, put, run, scan, side_by_side
+from memory.door import PAGE, Batch, StoreEffects, arun, delete, put, run, scan, side_by_side, transaction
 from memory.facts.chain import Chain
 from memory.facts.confirmations import Confirmations
 from memory.facts.deletions import DeletionRecord, message_deletion_puts, note_erasure

@@ -11,8 +11,7 @@ from typing import Final
 from langgraph.store.base import Item
 
 from memory.config import MemoryConfig
-from memory.door import transaction
-from memory.effects import StoreEffects, delete, scan
+from memory.door import StoreEffects, delete, scan, transaction
 from memory.facts.effects import FactEffects
 from memory.facts.fact import moment
 from memory.facts.rows import is_revision

@@ -7,8 +7,7 @@ from typing import Final, Literal, Self
 
 from langgraph.store.base import Item
 
-from memory.door import in_transaction, thread_name
-from memory.effects import StoreEffects, delete, put, read, scan
+from memory.door import StoreEffects, delete, in_transaction, put, read, scan, thread_name
 from memory.forms import plain, read_as
 from memory.namespaces import DELETIONS, deletion_key, erased_thread_key, erased_threads_namespace
 

@@ -16,8 +16,7 @@ from pydantic import Field
 from memory import prompts
 from memory.config import Category, MemoryConfig, stricter
 from memory.control import read_control, read_epoch
-from memory.door import transaction
-from memory.effects import StoreEffects, put, side_by_side
+from memory.door import StoreEffects, put, side_by_side, transaction
 from memory.extraction.extraction import judge_fact
 from memory.facts.applying import change_facts
 from memory.facts.changes import Outcome, Reason

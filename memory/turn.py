@@ -13,8 +13,7 @@ from typing import Literal, NamedTuple, Self, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.control import put_control, read_control
-from memory.door import transaction
-from memory.effects import StoreEffects, scan, side_by_side
+from memory.door import StoreEffects, scan, side_by_side, transaction
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.past_turns import read_snapshot_with
 from memory.journal.journal import JournalRevision, read_revision

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from memory.archive.importing import Imported, Importer
 from memory.config import MemoryConfig
-from memory.effects import StoreEffects
+from memory.door import StoreEffects
 from memory.namespaces import Owner
 from tests.archive_lines import lines_of
 

@@ -6,7 +6,7 @@ from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
 from memory.control import read_epoch
-from memory.effects import run
+from memory.door import run
 from memory.facts.changes import Change, Extraction, Outcome
 from memory.facts.fact import Fact, timestamp
 from memory.facts.store import FactStore

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from langgraph.store.base import BaseStore
 
 from memory import erase
-from memory.effects import arun, run
+from memory.door import arun, run
 from memory.facts.chain import Chain
 from memory.namespaces import Owner
 

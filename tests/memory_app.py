@@ -18,7 +18,7 @@ from graphs.server.asgi import Guarded
 from graphs.server.page import page_door, routes
 from graphs.server.threads import ServerCrons, ServerThreads
 from graphs.settings import Settings
-from memory.effects import arun
+from memory.door import arun
 from memory.facts.changes import Change, Extraction
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from memory.config import MemoryConfig
 from memory.control import read_epoch
-from memory.effects import StoreEffects, run
+from memory.door import StoreEffects, run
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import read_journal

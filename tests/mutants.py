@@ -313,7 +313,7 @@ MUTANTS = (
     ),
     Mutant(
         "vectors of what is deleted stay",
-        "memory/effects.py",
+        "memory/door.py",
         "    return [*batch, *gone]",
         "    return [*batch]",
         (FACTS,),
@@ -448,7 +448,7 @@ MUTANTS = (
     ),
     Mutant(
         "of more than a store gives at once the rest is not seen",
-        "memory/effects.py",
+        "memory/door.py",
         "        limit *= 4\n",
         "        break\n",
         (PROMISES,),
@@ -723,7 +723,7 @@ MUTANTS = (
     ),
     Mutant(
         "a model that hangs keeps a process from ending",
-        "memory/effects.py",
+        "memory/door.py",
         "name=name, daemon=True",
         "name=name, daemon=False",
         ("tests/laws/test_rules_learning.py",),
@@ -787,8 +787,8 @@ MUTANTS = (
     Mutant(
         "two writers of one user at once",
         "memory/door.py",
-        "            if self._is_taken:\n",
-        "            if False:\n",
+        "first = self._queue[0] if self._queue else None",
+        "first = self._queue[-1] if self._queue else None",
         ("tests/laws/test_rules_writing.py",),
     ),
     Mutant(

@@ -20,7 +20,7 @@ from langgraph.types import StateSnapshot
 from graphs.process.model_failures import explain, of_kind
 from graphs.turn.answers import Pieces
 from graphs.turn.state import InputState, removes_all
-from memory.effects import in_daemon_thread, tolerated
+from memory.door import in_daemon_thread, tolerated
 from memory.turn import may_learn, mode_of, with_mode
 
 logger = logging.getLogger(__name__)

@@ -55,7 +55,7 @@ from graphs.turn.state import merge_messages
 from graphs.turn.thread import Thread
 from memory.context.effects import FlushHook
 from memory.context.tokens import TokenCounter
-from memory.effects import tolerated
+from memory.door import tolerated
 from memory.namespaces import Owner
 from memory.turn import MemoryMode, effective_mode, mode_of_newest
 

@@ -43,7 +43,7 @@ from memory.context.running_summary import state_of, summary_text
 from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.context.summary_prompt import Prompt as SummaryPrompt
 from memory.context.tokens import MessagesCounter, TokenCounter
-from memory.effects import tolerated
+from memory.door import tolerated
 
 logger = logging.getLogger(__name__)
 

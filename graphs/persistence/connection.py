@@ -17,7 +17,7 @@ import aiosqlite
 
 from graphs.process.address import close_to_others
 from graphs.process.causes import FileUnusable, cause_of
-from memory.effects import tolerated
+from memory.door import tolerated
 
 logger = logging.getLogger(__name__)
 

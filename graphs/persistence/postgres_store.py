@@ -40,7 +40,7 @@ class DurablePostgresStore(DurableStore, AsyncPostgresStore):
     """An `AsyncPostgresStore` whose batches hold or fail as a whole, each on a connection of its own.
 
     Two batches that write the same items in another order may end one of them with a deadlock, which Postgres finds
-    within a second; memory then writes again (`memory/effects.py`).
+    within a second; memory then writes again (`memory/door.py`).
     """
 
     def __init__(self, pool: Pool) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 
 from langgraph.store.base import BaseStore
 
-from memory.effects import in_daemon_thread, tolerated
+from memory.door import in_daemon_thread, tolerated
 from memory.namespaces import Owner
 
 logger = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from graphs.local import embedder as local
 from graphs.local.weights import WeightsUnavailable, cache_folder
 from graphs.process.causes import lacking
 from graphs.settings import LOCAL, Settings
-from memory.effects import in_daemon_thread
+from memory.door import in_daemon_thread
 from memory.recall.vectors import QueryVector, can_rank, packed
 
 logger = logging.getLogger(__name__)

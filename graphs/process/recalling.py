@@ -12,7 +12,7 @@ from langgraph.store.base import BaseStore
 
 from graphs.process.behind import WorkBehind
 from graphs.process.embedders import Embedder
-from memory.effects import Handlers, run, tolerated
+from memory.door import Handlers, run, tolerated
 from memory.facts.fact import Fact
 from memory.namespaces import Owner
 from memory.recall.past import read_tellable_view

@@ -25,7 +25,7 @@ from graphs.settings import Settings
 from graphs.turn.left import LeftTurns
 from graphs.turn.prepared import PreparedSummaries
 from graphs.turn.stores import Stores
-from memory.effects import StoreEffects, arun, arun_patiently, in_daemon_thread, run, tolerated
+from memory.door import StoreEffects, arun, arun_patiently, in_daemon_thread, run, tolerated
 from memory.namespaces import Owner
 from memory.retention import KINDS, clean
 from memory.turn import Closing, close_turn

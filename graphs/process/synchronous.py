@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from langgraph.store.base import BaseStore, Op, Result
 
-from memory.effects import in_daemon_thread
+from memory.door import in_daemon_thread
 
 T = TypeVar("T")
 

@@ -35,7 +35,7 @@ from graphs.server.this_machine import this_machine_only
 from graphs.server.workarounds.lost_rows import give_back
 from graphs.settings import Settings
 from graphs.turn.stores import StoreAway
-from memory.effects import in_daemon_thread, tolerated
+from memory.door import in_daemon_thread, tolerated
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from graphs.server.api.guard import from_validation
 from graphs.server.asgi import get
 from graphs.server.permissions import assistant_of_graph
 from graphs.turn.context import Context
-from memory.effects import tolerated
+from memory.door import tolerated
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from graphs.server.asgi import get
 from graphs.server.threads import all_pages
 from graphs.turn.state import MEMORY_KEY
 from memory.context.running_summary import state_of
-from memory.effects import arun, tolerated
+from memory.door import arun, tolerated
 from memory.erase import aerase_thread
 from memory.threads import Deletion, deletions_left, drop_deletion, record_deletion
 from memory.unwritten import HAS_UNWRITTEN

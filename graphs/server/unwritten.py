@@ -19,7 +19,7 @@ from graphs.process.service import MemoryService
 from graphs.server.threads import all_pages
 from graphs.turn.state import MEMORY_KEY, InputState, MemoryState
 from memory.context.running_summary import state_of
-from memory.effects import tolerated
+from memory.door import tolerated
 from memory.message import is_made
 from memory.namespaces import Owner, user_segment
 from memory.turn import TurnEpochs

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 
 from langgraph.store.base import BaseStore
 
-from memory.effects import in_daemon_thread, tolerated
+from memory.door import in_daemon_thread, tolerated
 from memory.turn import Closing
 
 logger = logging.getLogger(__name__)

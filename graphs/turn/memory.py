@@ -25,7 +25,7 @@ from graphs.turn.stores import Access, StoreAway, tolerated_store
 from graphs.turn.thread import Thread
 from memory.config import zone_named
 from memory.context.tokens import TokenCounter
-from memory.effects import arun, arun_patiently, tolerated
+from memory.door import arun, arun_patiently, tolerated
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.injected import Injected
 from memory.injection.past_turns import read_snapshot_with

@@ -14,7 +14,7 @@ from graphs.turn.run import Run
 from graphs.turn.thread import Thread
 from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode
-from memory.effects import in_daemon_thread, tolerated
+from memory.door import in_daemon_thread, tolerated
 from memory.turn import MemoryMode
 from memory.updates.effects import ModelCalls
 

@@ -20,7 +20,7 @@ from graphs.process.models import ModelProfile, fit_to_profile, profile
 from graphs.process.synchronous import ThreadedStore
 from graphs.settings import Settings
 from graphs.turn.context import Context, context_of
-from memory.effects import tolerated
+from memory.door import tolerated
 from memory.namespaces import Owner
 from memory.text import check_encodable
 from memory.turn import MODE_KEY, MemoryMode, effective_mode

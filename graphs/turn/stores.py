@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from langgraph.store.base import BaseStore
 
 from memory.breaker import PROMPT_SECONDS, Breaker, Outcome
-from memory.effects import StoreEffects, arun, delete, read, tolerated
+from memory.door import StoreEffects, arun, delete, read, tolerated
 from memory.namespaces import PROBE
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from typing import Final
 from langgraph.store.base import BaseStore, Item
 
 from memory.control import INITIAL_EDIT, belongs, read_epoch
-from memory.effects import arun, scan
+from memory.door import arun, scan
 from memory.facts.changes import Reason
 from memory.facts.fact import (
     HELD,

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 from memory.archive.entries import FORMAT, SCHEMA, read_entry, read_fact, read_texts, read_update
 from memory.config import MemoryConfig
 from memory.control import read_epoch
-from memory.door import transaction
-from memory.effects import StoreEffects
+from memory.door import StoreEffects, transaction
 from memory.facts.changes import Reason, Section
 from memory.facts.deletions import read_records, text_key
 from memory.facts.effects import FactEffects

@@ -9,8 +9,7 @@ from langgraph.store.base import Item, Op
 
 from memory.backfill.conversation import Conversation, Origin
 from memory.control import belongs, read_epoch
-from memory.door import transaction
-from memory.effects import StoreEffects, delete, put, read, scan, side_by_side
+from memory.door import StoreEffects, delete, put, read, scan, side_by_side, transaction
 from memory.facts.fact import timestamp
 from memory.forms import plain, read_as
 from memory.namespaces import Owner, checked_source, imported_thread, source_unit

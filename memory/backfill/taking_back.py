@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from memory.backfill.sources import drop_source, read_source
 from memory.config import MemoryConfig
 from memory.control import count_edit
-from memory.door import transaction
-from memory.effects import StoreEffects, delete
+from memory.door import StoreEffects, delete, transaction
 from memory.erase import forget_rows_of
 from memory.facts.fact import Fact, timestamp
 from memory.facts.rows import read_fact_history, read_fact_set, save

@@ -11,8 +11,7 @@ from memory.backfill.conversation import PASTED, Conversation, short_id, to_port
 from memory.backfill.sources import ConversationProgress, ImportSource, noted, source_key, talk_key, thread_of
 from memory.config import Approval, stricter
 from memory.control import INITIAL_EDIT, read_control
-from memory.door import transaction
-from memory.effects import StoreEffects, put, read_many, side_by_side
+from memory.door import StoreEffects, put, read_many, side_by_side, transaction
 from memory.facts.deletions import forgotten_messages
 from memory.facts.fact import timestamp
 from memory.forms import plain

@@ -15,7 +15,7 @@ from langchain_core.runnables.config import merge_configs
 from langgraph.constants import TAG_NOSTREAM
 
 from memory.context.running_summary import WrittenSummary
-from memory.effects import Ask, AsyncHandlers, Handlers
+from memory.door import Ask, Handlers
 from memory.provider_reason import reason_logged
 
 logger = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ def summary_handlers(config: RunnableConfig | None = None) -> Handlers:
     return {Ask: ask, Call: call}
 
 
-def async_summary_handlers(config: RunnableConfig | None = None) -> AsyncHandlers:
+def async_summary_handlers(config: RunnableConfig | None = None) -> Handlers:
     """Return what asks the model and calls functions on the event loop; a synchronous function runs in a thread."""
 
     async def ask(effect: Ask) -> str:

@@ -26,7 +26,7 @@ from memory.context.running_summary import (
 from memory.context.summarizer import Cut, Measured, SummarizationResult, Summarizer, written_summary
 from memory.context.summary_prompt import Prompt, SummaryPrompts
 from memory.context.tokens import MessagesCounter, TokenCounter
-from memory.effects import perform
+from memory.door import perform
 from memory.forms import plain
 from memory.message import GivenMessages, Messages, as_messages
 

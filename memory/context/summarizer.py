@@ -33,7 +33,7 @@ from memory.context.running_summary import (
 )
 from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, in_portions, summary_in
 from memory.context.tokens import TokenCounter, shared_counter
-from memory.effects import Ask, aperform, perform, tolerated
+from memory.door import Ask, aperform, perform, tolerated
 from memory.text import digest, without_middle
 
 logger = logging.getLogger(__name__)

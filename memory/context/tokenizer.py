@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
-from memory.effects import in_daemon_thread
+from memory.door import in_daemon_thread
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from langchain_core.output_parsers import BaseOutputParser
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence
 from langgraph.constants import TAG_NOSTREAM
 
-from memory.effects import Ask, aperform, in_daemon_thread, perform
+from memory.door import Ask, aperform, in_daemon_thread, perform
 from memory.extraction.form import FACT_LISTS, Answer
 from memory.provider_reason import reason_logged, status_of
 

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from memory import prompts
 from memory.config import MemoryConfig
-from memory.effects import aperform, perform
+from memory.door import aperform, perform
 from memory.extraction.answer import ExtractionError, aask, ask, parse_answer
 from memory.extraction.brief import ExtractionCall, read_briefly
 from memory.extraction.dialogue import new_messages, render_dialogue

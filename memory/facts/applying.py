@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from memory.config import MemoryConfig, stricter
 from memory.control import count_edit, read_control
-from memory.effects import StoreEffects, side_by_side
+from memory.door import StoreEffects, side_by_side
 from memory.facts.changes import Change, Extraction, Outcome, Refusal, reasons
 from memory.facts.confirmations import Confirmation
 from memory.facts.deletions import forgotten, was_said_before

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from memory.effects import StoreEffects, scan
+from memory.door import StoreEffects, scan
 from memory.facts.fact import DAY_SECONDS, Fact, timestamp
 from memory.forms import plain, read_as
 from memory.namespaces import Owner

@@ -11,7 +11,7 @@ from typing import Final
 from langgraph.store.base import Item, Op
 
 from memory.control import belongs, put_control, read_control, was_said_after
-from memory.effects import StoreEffects, put, read_many
+from memory.door import StoreEffects, put, read_many
 from memory.facts.changes import Change, Section
 from memory.facts.fact import Fact, moment
 from memory.forms import plain, read_as

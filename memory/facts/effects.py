@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from memory.config import MemoryConfig
 from memory.control import count_edit, read_control, read_epoch
-from memory.door import transaction
-from memory.effects import StoreEffects, side_by_side
+from memory.door import StoreEffects, side_by_side, transaction
 from memory.facts.applying import change_facts
 from memory.facts.chain import Chain, corrections, with_ends
 from memory.facts.changes import Extraction, Outcome, Reason

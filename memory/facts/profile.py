@@ -9,8 +9,7 @@ from typing import Final
 from langgraph.store.base import Item, Op
 
 from memory.control import belongs, count_edit
-from memory.door import transaction
-from memory.effects import StoreEffects, delete, put, scan
+from memory.door import StoreEffects, delete, put, scan, transaction
 from memory.facts.changes import Section
 from memory.facts.deletions import was_said_before
 from memory.facts.words import words

@@ -11,7 +11,7 @@ from typing import Final
 from langgraph.store.base import Item
 
 from memory.control import belongs, read_epoch
-from memory.effects import StoreEffects, delete, read_many, scan, side_by_side
+from memory.door import StoreEffects, delete, read_many, scan, side_by_side
 from memory.facts.chain import by_time
 from memory.facts.confirmations import read_confirmations
 from memory.facts.deletions import DELETION

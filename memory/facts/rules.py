@@ -12,7 +12,7 @@ from langgraph.store.base import Op
 
 from memory.config import MemoryConfig
 from memory.control import INITIAL_EPOCH
-from memory.effects import delete, put
+from memory.door import delete, put
 from memory.facts.chain import Chain, linked
 from memory.facts.changes import Reason
 from memory.facts.confirmations import Confirmation, Confirmations

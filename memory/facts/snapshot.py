@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from memory.effects import StoreEffects, scan, side_by_side
+from memory.door import StoreEffects, scan, side_by_side
 from memory.facts.fact import Fact, is_over, may_be_used
 from memory.facts.profile import StoredSection, sections_of, texts_of
 from memory.facts.rows import read_fact_set, within_bound

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.effects import StoreEffects, arun, run
+from memory.door import StoreEffects, arun, run
 from memory.facts.effects import FactEffects
 from memory.namespaces import Owner
 

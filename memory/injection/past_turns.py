@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from memory.control import read_control
-from memory.effects import StoreEffects, read_many, side_by_side
+from memory.door import StoreEffects, read_many, side_by_side
 from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.injection.block import turn_line
 from memory.journal.entry import line_id

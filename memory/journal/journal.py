@@ -15,8 +15,7 @@ from typing import Final
 from langgraph.store.base import Item, PutOp
 
 from memory.control import belongs, read_epoch
-from memory.door import transaction
-from memory.effects import StoreEffects, delete, put, read, read_many, scan, side_by_side
+from memory.door import StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
 from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry, LineSource, entry_key, outdated, placed
 from memory.namespaces import Owner

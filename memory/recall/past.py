@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from memory.config import HOLDS, Hold
 from memory.control import count_edit, read_control
-from memory.door import transaction
-from memory.effects import StoreEffects, delete, put, side_by_side
+from memory.door import StoreEffects, delete, put, side_by_side, transaction
 from memory.facts.chain import Chain, dormant
 from memory.facts.deletions import message_key, text_key
 from memory.facts.fact import HELD, may_be_used

@@ -5,7 +5,7 @@ it there is none, and recall goes by words alone.
 
 An item of `vectors` has the key of its fact or journal entry, and holds the vectors of what an index has of its texts
 (`memory.recall.index`) by a digest of each: what was edited since has another digest, so that no vector is ever
-taken for that of another text. It goes with its item (`memory.effects.with_vectors`), whoever deletes that.
+taken for that of another text. It goes with its item (`memory.door.with_vectors`), whoever deletes that.
 """
 
 import base64
@@ -21,8 +21,7 @@ from typing import Any, Final
 from langgraph.store.base import Item
 
 from memory.control import belongs, read_epoch
-from memory.door import transaction
-from memory.effects import Batch, StoreEffects, delete, put, read_many, scan, side_by_side
+from memory.door import Batch, StoreEffects, delete, put, read_many, scan, side_by_side, transaction
 from memory.facts.fact import from_item
 from memory.facts.rows import read_fact_set
 from memory.journal.entry import JournalEntry

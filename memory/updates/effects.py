@@ -12,7 +12,7 @@ from langchain_core.language_models import BaseChatModel
 
 from memory.budget import BudgetUsedUp, DailyBudget, spend
 from memory.config import MemoryConfig
-from memory.effects import Batch, in_daemon_thread
+from memory.door import Batch, in_daemon_thread
 from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.updates.lease import Lease, Worker
@@ -24,7 +24,7 @@ T = TypeVar("T")
 class ModelCall:
     """The effect of work with a model, in one of the process's places for it (`ModelCalls`); its value is sent back.
 
-    It is not `memory.effects.Ask`, which its work comes down to: loading a model blocks, and a provider may hang for
+    It is not `memory.door.Ask`, which its work comes down to: loading a model blocks, and a provider may hang for
     ever, so that the work as a whole has a thread, a place and a deadline.
 
     Attributes:

@@ -14,7 +14,7 @@ from typing import Final
 
 from langgraph.store.base import PutOp
 
-from memory.effects import StoreEffects, put, read
+from memory.door import StoreEffects, put, read
 from memory.forms import plain, read_as
 from memory.namespaces import Owner
 

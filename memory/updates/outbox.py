@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from langgraph.store.base import Item, ListNamespacesOp, MatchCondition, PutOp
 
 from memory.control import read_control
-from memory.door import transaction
-from memory.effects import PAGE, StoreEffects, delete, put, read, read_many, scan, side_by_side
+from memory.door import PAGE, StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
 from memory.forms import plain, read_as
 from memory.message import iso_time
 from memory.namespaces import DUE, Kind, Owner, owner_of, thread_namespace

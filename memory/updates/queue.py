@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from memory.config import MemoryConfig
-from memory.effects import tolerated
+from memory.door import tolerated
 from memory.updates.conversation import ConversationContext, UpdateKey
 from memory.updates.failures import retry_delay
 

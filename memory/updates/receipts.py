@@ -9,7 +9,7 @@ from typing import Any
 from langgraph.store.base import Item, Op
 
 from memory.control import belongs
-from memory.effects import StoreEffects, delete, put, read, scan
+from memory.door import StoreEffects, delete, put, read, scan
 from memory.facts.changes import Refusal, reasons
 from memory.forms import plain, read_as
 from memory.namespaces import Owner

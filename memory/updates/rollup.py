@@ -18,8 +18,7 @@ from memory import prompts
 from memory.budget import BudgetUsedUp
 from memory.config import MemoryConfig
 from memory.control import Control, belongs, read_control
-from memory.door import transaction
-from memory.effects import StoreEffects, put, read, side_by_side
+from memory.door import StoreEffects, put, read, side_by_side, transaction
 from memory.facts.changes import Section
 from memory.facts.profile import Profile, drop_sections, read_profile, texts_of, write_profile
 from memory.forms import plain, read_as

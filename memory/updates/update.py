@@ -16,8 +16,7 @@ from functools import partial
 from memory.budget import BudgetUsedUp
 from memory.config import stricter
 from memory.control import INITIAL_EPOCH, Control, count_edit, read_control
-from memory.door import transaction
-from memory.effects import StoreEffects, side_by_side
+from memory.door import StoreEffects, side_by_side, transaction
 from memory.extraction.extraction import extract_facts
 from memory.facts.applying import change_facts
 from memory.facts.changes import Extraction

@@ -10,7 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.effects import AsyncHandlers, Handlers, arun, run
+from memory.door import Handlers, arun, run
 from memory.message import iso_time, messages_of
 from memory.namespaces import Owner
 from memory.tracing import SpanName, span
@@ -122,7 +122,7 @@ class MemoryUpdater:
         return run(self._store, effects, asking, seconds=self._config.store_timeout_seconds)
 
     async def _arun(self, effects: WorkerEffects[T]) -> T:
-        asking: AsyncHandlers = {ModelCall: lambda effect: self._calls.arun(*self._call(effect))}
+        asking: Handlers = {ModelCall: lambda effect: self._calls.arun(*self._call(effect))}
         seconds = self._config.store_timeout_seconds
         return await arun(self._store, effects, seconds, others=asking, aside=True)
 

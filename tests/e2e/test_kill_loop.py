@@ -23,7 +23,7 @@ from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.context.running_summary import RunningSummary
 from memory.control import INITIAL_EPOCH
-from memory.effects import arun
+from memory.door import arun
 from memory.facts.store import FactStore
 from memory.journal.journal import read_journal
 from memory.namespaces import Owner

@@ -15,7 +15,7 @@ import pytest
 from graphs.persistence.postgres_saver import CheckpointTables
 from graphs.persistence.postgres_store import open_postgres_store
 from memory.control import read_epoch
-from memory.effects import arun
+from memory.door import arun
 from memory.facts.store import FactStore
 from memory.journal.journal import read_journal
 from memory.updates.outbox import due_owners, read_entries

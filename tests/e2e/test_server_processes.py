@@ -15,7 +15,7 @@ import httpx
 import pytest
 from langgraph_sdk import get_sync_client
 
-from memory.effects import arun
+from memory.door import arun
 from memory.threads import IN_FLIGHT_SECONDS, Deletion, record_deletion
 from tests.archive_lines import document_of
 from tests.e2e.conftest import Serve

@@ -13,7 +13,7 @@ from langgraph_sdk.client import SyncLangGraphClient
 
 from graphs.persistence.sqlite_store import open_store
 from memory.control import INITIAL_EPOCH
-from memory.effects import arun
+from memory.door import arun
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage

@@ -7,7 +7,7 @@ import pytest
 from graphs.settings import Settings
 from memory.budget import DailyBudget, spend
 from memory.config import MemoryConfig
-from memory.effects import run
+from memory.door import run
 from tests.command_line import AsAda, Typed
 from tests.memory_app import ADA, MemoryApp, add
 

@@ -17,7 +17,7 @@ from graphs.process.models import Purpose, load_chat_model
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
-from memory.effects import arun
+from memory.door import arun
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from memory.updates.outbox import read_entries

@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from graphs.chat import build_graph
 from graphs.settings import Settings
 from memory.config import MemoryConfig
-from memory.effects import arun
+from memory.door import arun
 from memory.facts.store import FactStore
 from memory.journal.journal import read_journal
 from memory.namespaces import Owner

@@ -23,7 +23,7 @@ from graphs.turn.state import State
 from graphs.turn.thread import Thread
 from memory.config import MemoryConfig
 from memory.context.tokens import TokenCounter
-from memory.effects import arun
+from memory.door import arun
 from memory.facts.store import FactStore
 from memory.namespaces import PROBE, Owner
 from memory.updates.outbox import read_entries

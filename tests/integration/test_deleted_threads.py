@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from graphs.persistence.sqlite_saver import open_checkpointer
 from graphs.server.deletions import DeletionDoor, Deletions
-from memory.effects import arun
+from memory.door import arun
 from memory.facts.store import FactStore
 from memory.namespaces import DELETIONS, Owner, thread_namespace
 from memory.threads import IN_FLIGHT_SECONDS, Deletion, deletions_left, record_deletion

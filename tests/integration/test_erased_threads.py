@@ -2,7 +2,7 @@
 
 from langgraph.store.memory import InMemoryStore
 
-from memory.effects import run
+from memory.door import run
 from memory.threads import NEVER_ERASED, erased_between, read_thread_epoch, write_thread_epoch
 from memory.turn import TurnEpochs
 

@@ -10,7 +10,7 @@ from langgraph.store.base import Op, Result
 from langgraph.store.memory import InMemoryStore
 
 from graphs.process.synchronous import ThreadedStore
-from memory.effects import arun, read
+from memory.door import arun, read
 
 PATIENCE = 60.0
 MORE_THAN_SHARED = 40

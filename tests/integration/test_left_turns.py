@@ -19,7 +19,7 @@ from graphs.process.data_folder import CHECKPOINTS
 from graphs.server.unwritten import vouched_owner, write_down_left
 from graphs.settings import Settings
 from memory.config import MemoryConfig
-from memory.effects import arun
+from memory.door import arun
 from memory.namespaces import Owner, user_segment
 from memory.updates.outbox import read_entries
 from tests.fakes import RecordingModel

@@ -15,7 +15,7 @@ from graphs.persistence.sqlite_store import open_store
 from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
-from memory.effects import arun
+from memory.door import arun
 from memory.facts.store import FactStore
 from memory.namespaces import DUE, Owner
 from memory.turn import Closing

@@ -21,7 +21,7 @@ from graphs.settings import Settings
 from graphs.tools_of_memory import NAMES, memory_tools
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
-from memory.effects import run
+from memory.door import run
 from memory.erase import aerase_thread
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import Source

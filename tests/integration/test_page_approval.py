@@ -5,7 +5,7 @@ import re
 import pytest
 
 from memory.config import ExtractionForm, MemoryConfig
-from memory.effects import StoreEffects, arun
+from memory.door import StoreEffects, arun
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import timestamp
 from memory.journal.entry import JournalEntry

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from memory.control import change_control
-from memory.effects import arun
+from memory.door import arun
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage

@@ -10,7 +10,7 @@ from graphs.chat import build_graph
 from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
-from memory.effects import arun
+from memory.door import arun
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append

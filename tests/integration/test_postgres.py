@@ -1,6 +1,6 @@
 """Memory on a real Postgres: paging, writers that wait for each other, processes, and a whole update."""
 
-from memory.effects import StoreEffects, put, run, scan
+from memory.door import StoreEffects, put, run, scan
 from memory.namespaces import Owner
 from tests.postgres import Postgres
 

@@ -17,7 +17,7 @@ from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
 from memory.control import change_control
-from memory.effects import run
+from memory.door import run
 from memory.facts.store import FactStore
 from memory.message import iso_time
 from memory.namespaces import Owner

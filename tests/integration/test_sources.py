@@ -10,7 +10,7 @@ from graphs.turn.answers import SOURCES_KEY, TOKENS_KEY
 from memory import FactStore
 from memory.config import MemoryConfig
 from memory.control import change_control
-from memory.effects import arun
+from memory.door import arun
 from memory.facts.profile import edit_section
 from tests.doors import DOORS, House
 

@@ -11,7 +11,7 @@ from langgraph.store.memory import InMemoryStore
 
 from graphs.turn.context import Context
 from memory.control import change_control, read_control
-from memory.effects import arun, run
+from memory.door import arun, run
 from memory.extraction.extraction import extract_facts
 from memory.journal.journal import read_journal
 from memory.message import StoredMessage

@@ -20,7 +20,7 @@ from graphs.tools import TOOLS, time_tool
 from graphs.turn.context import Context
 from graphs.turn.state import InputState
 from memory.control import change_control
-from memory.effects import arun
+from memory.door import arun
 from memory.namespaces import Owner
 from tests.fakes import RecordingModel
 

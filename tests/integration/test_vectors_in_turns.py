@@ -14,7 +14,7 @@ from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
-from memory.effects import run
+from memory.door import run
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from memory.recall.vectors import read_vectors

@@ -12,7 +12,7 @@ from graphs.chat import build_graph
 from graphs.process.embedders import Embedder
 from graphs.process.service import MemoryService
 from graphs.settings import Settings
-from memory.effects import run
+from memory.door import run
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from memory.recall.vectors import read_vectors, text_key

@@ -8,7 +8,7 @@ from langgraph.store.memory import InMemoryStore
 
 from memory.archive.entries import aexport
 from memory.config import MemoryConfig
-from memory.effects import run
+from memory.door import run
 from memory.facts.changes import Change, Extraction, Outcome, Section
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, timestamp
 from memory.facts.profile import read_profile, texts_of

@@ -10,7 +10,7 @@ from langgraph.store.memory import InMemoryStore
 from memory.archive.entries import aexport
 from memory.archive.importing import Imported, Importer, Refused
 from memory.config import CATEGORIES, MemoryConfig
-from memory.effects import run
+from memory.door import run
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.archive_lines import document_of

@@ -11,7 +11,7 @@ from memory.backfill.sources import ImportSource, open_source
 from memory.backfill.taking_back import TakenBack, erase_source
 from memory.backfill.taking_in import SourceGone, TakenIn, take_talk_in
 from memory.config import MemoryConfig
-from memory.effects import run
+from memory.door import run
 from memory.facts.fact import Fact
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry, outdated

@@ -14,7 +14,7 @@ from graphs.process.summary_calls import summary_model
 from graphs.settings import Settings
 from memory.budget import DailyBudget, spend
 from memory.config import MemoryConfig
-from memory.effects import run
+from memory.door import run
 from memory.journal.journal import append
 from memory.namespaces import Owner
 from tests.fakes import RecordingModel

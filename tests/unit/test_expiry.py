@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from langgraph.store.memory import InMemoryStore
 
 from memory.config import MemoryConfig
-from memory.effects import run
+from memory.door import run
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from memory.retention import KINDS, Cleaned, clean

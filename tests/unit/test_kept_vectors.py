@@ -8,7 +8,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from memory.control import read_epoch
-from memory.effects import run
+from memory.door import run
 from memory.facts.changes import Change, Extraction
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry

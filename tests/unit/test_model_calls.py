@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from memory.effects import in_daemon_thread
+from memory.door import in_daemon_thread
 from memory.updates.effects import ModelCalls
 
 PATIENCE = 60.0

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage
 
-from memory.effects import run
+from memory.door import run
 from memory.erase import erase_thread
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage
 
 from memory.config import MemoryConfig
 from memory.control import INITIAL_EPOCH
-from memory.effects import run
+from memory.door import run
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry

@@ -7,7 +7,7 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 
 from memory.config import MemoryConfig
-from memory.effects import run
+from memory.door import run
 from memory.facts.fact import to_item
 from memory.facts.snapshot import MemorySnapshot
 from memory.facts.store import FactStore

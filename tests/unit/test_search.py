@@ -4,7 +4,7 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 
 from memory.control import INITIAL_EPOCH
-from memory.effects import Handlers, run
+from memory.door import Handlers, run
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import Fact
 from memory.facts.store import FactStore

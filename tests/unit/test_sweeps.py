@@ -5,7 +5,7 @@ import asyncio
 from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
-from memory.effects import run
+from memory.door import run
 from memory.journal.journal import append
 from memory.namespaces import DUE
 from tests.memory_bench import ADA, MemoryBench

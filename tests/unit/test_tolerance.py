@@ -6,7 +6,7 @@ import logging
 import pytest
 from langgraph.errors import GraphInterrupt
 
-from memory.effects import tolerated
+from memory.door import tolerated
 
 logger = logging.getLogger("memory.test")
 

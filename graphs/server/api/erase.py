@@ -13,7 +13,7 @@ from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from memory import erase
 from memory.backfill import taking_back
-from memory.effects import tolerated
+from memory.door import tolerated
 from memory.erase import aerase_thread, threads_feeding, threads_telling
 from memory.facts.rows import read_fact_history
 from memory.facts.words import Wording

@@ -11,7 +11,7 @@ from graphs.turn.state import WithoutMemory
 from memory.budget import DailyBudget, read_spent
 from memory.config import checked_time_zone
 from memory.control import change_control, read_control
-from memory.effects import side_by_side
+from memory.door import side_by_side
 from memory.facts.fact import timestamp
 from memory.updates.outbox import read_entries
 

@@ -40,7 +40,7 @@ from graphs.server.threads import ServerCrons, ServerThreads
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.control import read_epoch
-from memory.effects import StoreEffects, arun
+from memory.door import StoreEffects, arun
 from memory.namespaces import Owner
 
 if TYPE_CHECKING:

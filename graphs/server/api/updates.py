@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, Empty, MemoryRouter
 from memory.control import read_epoch
-from memory.effects import side_by_side
+from memory.door import side_by_side
 from memory.facts.fact import timestamp
 from memory.updates.entry import Entry, EntryKind, EntryState
 from memory.updates.lease import read_lease

@@ -17,7 +17,7 @@ from graphs.process.data_folder import CHECKPOINTS
 from graphs.process.identity import OWNER_KEY, as_server
 from graphs.server.threads import batched
 from graphs.settings import Settings
-from memory.effects import tolerated
+from memory.door import tolerated
 from memory.turn import MODE_KEY, MODES
 
 logger = logging.getLogger(__name__)

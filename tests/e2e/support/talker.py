@@ -31,8 +31,7 @@ from graphs.settings import Settings
 from graphs.turn.context import Context
 from graphs.turn.state import InputState
 from memory.config import MemoryConfig
-from memory.door import Batching
-from memory.effects import arun
+from memory.door import Batching, arun
 from memory.namespaces import Owner
 from memory.updates.outbox import read_entries
 from tests.fakes import RecordingModel, learns
