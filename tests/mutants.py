@@ -372,8 +372,8 @@ MUTANTS = (
     Mutant(
         "a prepared summary of messages that were edited since",
         "memory/context/summarizer.py",
-        "if not places or prepared != written_summary(",
-        "if not places or False and prepared != written_summary(",
+        "return bool(part) and written ==",
+        "return bool(part) or written ==",
         ("tests/laws/test_rules_prepared.py",),
     ),
     Mutant(

@@ -53,7 +53,7 @@ from graphs.turn.prompt import Prompt
 from graphs.turn.run import Run
 from graphs.turn.state import merge_messages
 from graphs.turn.thread import Thread
-from memory.context.effects import FlushHook
+from memory.context.summarizer import FlushHook
 from memory.context.tokens import TokenCounter
 from memory.door import tolerated
 from memory.namespaces import Owner

@@ -37,10 +37,9 @@ from graphs.turn.run import is_kept
 from graphs.turn.state import State
 from graphs.turn.thread import Thread
 from memory import prompts
-from memory.context.effects import FlushHook
-from memory.context.left_out import LEFT_OUT
-from memory.context.running_summary import state_of, summary_text
+from memory.context.running_summary import LEFT_OUT, state_of, summary_text
 from memory.context.summarization import SummarizationNode, SummarizeWhen
+from memory.context.summarizer import FlushHook
 from memory.context.summary_prompt import Prompt as SummaryPrompt
 from memory.context.tokens import MessagesCounter, TokenCounter
 from memory.door import tolerated

@@ -9,10 +9,11 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 
 from graphs.turn.state import MemoryState, Receipt, State
-from memory.context.left_out import LEFT_OUT, LeftOut
 from memory.context.running_summary import (
+    LEFT_OUT,
     REMEMBERED_IDS,
     DividedMessages,
+    LeftOut,
     RunningSummary,
     divide,
     rehydrate,

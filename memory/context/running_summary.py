@@ -1,11 +1,12 @@
-"""What a thread remembers of the messages that a summary replaced."""
+"""What a thread remembers of the messages that a summary replaced, and of those that left the view without one."""
 
 import json
 import zlib
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, takewhile
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from pydantic import BeforeValidator, NonNegativeInt
@@ -23,11 +24,17 @@ REMEMBERED_IDS = 32
 SYSTEM_CHARS = 4_000
 """What of a client's later instructions is told at most, but for the newest: one that tells the time is never old."""
 
+LEFT_OUT = "left_out"
+"""Where a state's `context` says which messages the view leaves out though no summary stands for them."""
+
+HANDED_OVER = "handed_over"
+"""Where a state's `context` says which messages the hook was given before a summary stands for them."""
+
 WrittenSummary = dict[str, Any]
 """A summary that exists and is not used yet: its text, the ids that went into it, and a digest of all it is made of."""
 
+_TAIL = 256
 _NO_INSTRUCTIONS = {HumanMessage, AIMessage, ToolMessage}
-_TAIL = 32
 
 
 def _inflated(ids: Any) -> Any:
@@ -158,8 +165,9 @@ def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> D
     Where the last summarized message is no longer there (edited away, or removed because its summary took its
     place), the summary message, or else the newest summarized message that is left, tells where the live ones begin.
     """
-    start, live = _live(messages, running) if running else (0, messages[:])
+    start = _first_live(messages, running) if running else 0
     stay = {at: messages[at] for at in _standing(messages, start, running)} if running and start else {}
+    live = messages[start:]
     # Classes first: a look at each message of a long thread takes as long as all else.
     if not set(map(type, live)) <= _NO_INSTRUCTIONS:
         stay |= {at: one for at, one in enumerate(live, start) if isinstance(one, SystemMessage)}
@@ -171,21 +179,15 @@ def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> D
     return DividedMessages(_told(system, running), all_spoken([*kept, *live]), len(kept), messages, running)
 
 
-def _live(messages: Sequence[BaseMessage], running: RunningSummary) -> tuple[int, Sequence[BaseMessage]]:
-    """Return where the messages begin that no summary stands for, and those, but for kept ones before them."""
-    ends, size = {running.last_summarized_message_id, SUMMARY_ID} - {None}, _TAIL
-    # From the end, more at a time: what is summarized is not looked at.
-    while True:
-        tail = messages[-size:]
-        for at in range(len(tail), 0, -1):
-            if tail[at - 1].id in ends:
-                return len(messages) - len(tail) + at, tail[at:]
-        if len(tail) == len(messages):
-            break
-        size *= 4
-    ids = running.summarized_message_ids
-    start = next((at for at in range(len(tail), 0, -1) if tail[at - 1].id in ids), 0)
-    return start, tail[start:]
+def _first_live(messages: Sequence[BaseMessage], running: RunningSummary) -> int:
+    """Return where the messages begin that no summary stands for, but for kept ones before them."""
+    for ends in ({running.last_summarized_message_id, SUMMARY_ID} - {None}, running.summarized_message_ids):
+        # The end first: what is summarized is hardly ever looked at.
+        for tail in (messages[-_TAIL:], messages[:]):
+            for at in range(len(tail), 0, -1):
+                if tail[at - 1].id in ends:
+                    return len(messages) - len(tail) + at
+    return 0
 
 
 def _standing(messages: Sequence[BaseMessage], start: int, running: RunningSummary) -> list[int]:
@@ -234,3 +236,44 @@ def summary_text(summary: str) -> str:
 def state_of(context: object) -> dict[str, Any]:
     """Return what a state holds under `context`, or an empty one where a client put something else there."""
     return dict(context) if isinstance(context, Mapping) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The oldest messages of a conversation, without some that were kept, such as the question of the turn in progress.
+
+    The newest of them tells which: all before it too. What a state remembers of them does not grow with their number.
+
+    Attributes:
+        messages: How many they are.
+        ids: Ids of the newest 32 of them, oldest first. One is enough to find their place, should others be removed.
+        kept: Ids of messages before the newest of them that are none of them.
+    """
+
+    messages: int = 0
+    ids: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, live: Sequence[BaseMessage], left_out: Collection[str | None]) -> Self:
+        """Return the value for those of a conversation's messages that have these ids."""
+        if not left_out:
+            return cls()
+        places = [at for at, message in enumerate(live) if message.id in left_out]
+        newest = tuple(str(live[at].id) for at in places[-REMEMBERED_IDS:])
+        kept = tuple(str(one.id) for one in live[: max(places, default=0)] if one.id not in left_out)
+        return cls(len(places), newest, kept)
+
+    @classmethod
+    def from_state(cls, value: object) -> Self:
+        """Return what a state keeps; nothing where a client put something else there."""
+        with suppress(ValueError):
+            return read_as(cls, value or {})
+        return cls()
+
+    def among(self, live: Sequence[BaseMessage]) -> set[str | None]:
+        """Return the ids of those of a conversation's messages that this stands for."""
+        if not self.ids:
+            return set()
+        newest = max((at for at, message in enumerate(live) if message.id in self.ids), default=-1)
+        return {message.id for message in live[: newest + 1]}.difference(self.kept)

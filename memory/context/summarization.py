@@ -12,21 +12,30 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from memory.context.budget import Budget
-from memory.context.effects import FlushHook, PreparedSummary, SoFar, summary_handlers
-from memory.context.left_out import HANDED_OVER, LEFT_OUT
+from memory.context.budget import Budget, choose_cut
 from memory.context.running_summary import (
+    HANDED_OVER,
+    LEFT_OUT,
     SUMMARY_ID,
     RunningSummary,
     WrittenSummary,
     divide,
-    rehydrate,
     state_of,
 )
-from memory.context.summarizer import Cut, Measured, SummarizationResult, Summarizer, written_summary
-from memory.context.summary_prompt import Prompt, SummaryPrompts
+from memory.context.summarizer import (
+    Calls,
+    Cut,
+    FlushHook,
+    Measured,
+    PreparedSummary,
+    SoFar,
+    SummarizationResult,
+    Summarizer,
+    in_this_thread,
+    still_stands,
+)
+from memory.context.summary_prompt import Prompt
 from memory.context.tokens import MessagesCounter, TokenCounter
-from memory.door import perform
 from memory.forms import plain
 from memory.message import GivenMessages, Messages, as_messages
 
@@ -70,12 +79,8 @@ class SummaryOptions(TypedDict, total=False):
 def _summarizer(options: SummaryOptions) -> Summarizer:
     """Return what decides under these options; the values they go into know the defaults, and refuse other names."""
     left: dict[str, Any] = {**options}
-    budget, words = (
-        {each.name: left.pop(each.name) for each in fields(part) if each.name in left}
-        for part in (Budget, SummaryPrompts)
-    )
-    counter = TokenCounter.of(left.pop("token_counter", None))
-    return Summarizer(budget=Budget(**budget), prompts=SummaryPrompts(**words), counter=counter, **left)
+    budget = {each.name: left.pop(each.name) for each in fields(Budget) if each.name in left}
+    return Summarizer(budget=Budget(**budget), counter=TokenCounter.of(left.pop("token_counter", None)), **left)
 
 
 def summarize_messages(
@@ -118,7 +123,7 @@ def summarize_messages(
             (`max_summary_tokens >= max_tokens`).
     """
     summarizer = _summarizer(options)
-    return summarizer.result(summarizer.measured(as_messages(messages), running_summary))
+    return in_this_thread(summarizer.outcome(summarizer.measured(as_messages(messages), running_summary), Calls()))
 
 
 async def asummarize_messages(
@@ -127,7 +132,8 @@ async def asummarize_messages(
     """Do what `summarize_messages` does without blocking the event loop; a synchronous hook runs in a thread."""
     summarizer = _summarizer(options)
     await summarizer.counter.awarm_up()
-    return await summarizer.aresult(summarizer.measured(as_messages(messages), running_summary))
+    now = summarizer.measured(as_messages(messages), running_summary)
+    return await summarizer.outcome(now, Calls(is_awaited=True))
 
 
 class SummarizationNode(Runnable[Any, dict[str, Any]]):
@@ -177,22 +183,24 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - inherited
         """Return the update of the state."""
-        return self.update(input, self.result(input, config))
+        return self.update(input, in_this_thread(self._result(input, Calls(config))))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
         """Return the update of the state."""
         return self.update(input, await self.aresult(input, config))
 
-    def result(self, state: object, config: RunnableConfig | None = None) -> SummarizationResult:
-        """Return what comes of the state's messages, before it is made an update."""
-        now, turn = self._read(state)
-        return self.summarizer.result(now, config, **turn)
-
     async def aresult(self, state: object, config: RunnableConfig | None = None) -> SummarizationResult:
         """Return what comes of the state's messages, before it is made an update."""
         await self.summarizer.counter.awarm_up()
-        now, turn = self._read(state)
-        return await self.summarizer.aresult(now, config, **turn)
+        return await self._result(state, Calls(config, is_awaited=True))
+
+    async def _result(self, state: object, calls: Calls) -> SummarizationResult:
+        messages, context = self._read(state)
+        now = self._measured(messages, context)
+        # In a turn of many tool calls, nobody is asked again after a failure.
+        failed_in = context.get(NOT_SUMMARIZED)
+        has_failed = bool(failed_in) and failed_in == _turn_of(messages)
+        return await self.summarizer.outcome(now, calls, waits=self.summarize == "before", has_failed=has_failed)
 
     def leaves_soon(self, state: object, share: float) -> list[BaseMessage]:
         """Return the messages of a state that the next cut will take; empty if it is too early to say.
@@ -201,7 +209,10 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             state: The state as a turn leaves it.
             share: While less than this share of `max_tokens` is there, it is too early.
         """
-        return self.summarizer.leaves_soon(self._messages(state), self._running(state), share)
+        now = self._measured(*self._read(state))
+        live, tokens = now.talk.live, sum(now.counts)
+        keep = self.summarizer.budget.keep_ahead(share, system=now.system, messages=tokens, beside=now.beside)
+        return [live[at] for at in choose_cut(live, now.counts, keep, ahead=True)] if keep else []
 
     def prepare(
         self,
@@ -228,7 +239,8 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         Raises:
             Exception: Whatever the model raises; `ValueError` if the summary is empty.
         """
-        return perform(self.summarizer.prepare(leaving, self._running(state), begun, so_far), summary_handlers(config))
+        talk = self._measured(*self._read(state)).talk
+        return in_this_thread(self.summarizer.write_summary(talk, leaving, Calls(config), begun, so_far))
 
     def still_stands(self, state: object, written: WrittenSummary, leaving: Sequence[BaseMessage]) -> bool:
         """Say whether a prepared summary will do: what went into it is as it was, and the next cut begins with it.
@@ -238,63 +250,50 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             written: What `prepare` returned, after this turn or an earlier one.
             leaving: What `leaves_soon` returned for this state.
         """
-        running = rehydrate(self._running(state))
-        part, existing = leaving[: len(written["ids"])], running.summary if running else ""
-        return written == written_summary(written["summary"], existing, part)
+        return still_stands(written, self._measured(*self._read(state)).talk, leaving)
 
     def update(self, state: object, result: SummarizationResult) -> dict[str, Any]:
         """Return the update that writes a result into the state it came from."""
-        running, before = result.running_summary, self._context(state)
-        of_this_turn = (LEFT_OUT, HANDED_OVER) if result.failed else (LEFT_OUT, HANDED_OVER, NOT_SUMMARIZED)
-        after = {key: value for key, value in before.items() if key not in of_this_turn}
+        messages, before = self._read(state)
+        running, context = result.running_summary, {**before}
+        for key in (LEFT_OUT, HANDED_OVER) if result.failed else (LEFT_OUT, HANDED_OVER, NOT_SUMMARIZED):
+            context.pop(key, None)
         if running is not None:
-            after["running_summary"] = running
+            context["running_summary"] = running
         if result.failed:
-            after[NOT_SUMMARIZED] = _turn_of(self._messages(state))
+            context[NOT_SUMMARIZED] = _turn_of(messages)
         for key, gone in ((LEFT_OUT, result.left_out), (HANDED_OVER, result.handed_over)):
             if gone.messages:
-                after[key] = plain(gone)
+                context[key] = plain(gone)
         # A thread that never had a `context` is not given an empty one.
-        context = {"context": after} if after or before else {}
+        update: dict[str, Any] = {"context": context} if context or before else {}
         if self.input_messages_key != self.output_messages_key:
-            return {self.output_messages_key: result.messages, **context}
-        messages = self._messages(state)
-        if running is None:
-            return {self.output_messages_key: [*messages], **context}
-        as_sent = {message.id: message for message in messages if message.id != SUMMARY_ID}
-        whole = [as_sent.get(one.id, one) for one in self.summarizer.composed(divide(messages, running))]
-        return {self.output_messages_key: [RemoveMessage(REMOVE_ALL_MESSAGES), *whole], **context}
+            written = result.messages
+        elif running is None:
+            written = [*messages]
+        else:
+            as_sent = {message.id: message for message in messages if message.id != SUMMARY_ID}
+            whole = (as_sent.get(one.id, one) for one in self.summarizer.composed(divide(messages, running)))
+            written = [RemoveMessage(REMOVE_ALL_MESSAGES), *whole]
+        return {self.output_messages_key: written, **update}
 
-    def _read(self, state: object) -> tuple[Measured, dict[str, bool]]:
-        """Return a state's conversation, and whether in this turn a model may be asked, or has failed already."""
-        context, messages = self._context(state), self._messages(state)
-        now = self.summarizer.measured(messages, context.get("running_summary"), context.get(HANDED_OVER))
-        failed_in = context.get(NOT_SUMMARIZED)
-        has_failed = bool(failed_in) and failed_in == _turn_of(messages)
-        return now, {"waits": self.summarize == "before", "has_failed": has_failed}
+    def _measured(self, messages: Sequence[BaseMessage], context: Mapping[str, Any]) -> Measured:
+        return self.summarizer.measured(messages, context.get("running_summary"), context.get(HANDED_OVER))
 
-    def _running(self, state: object) -> object:
-        return self._context(state).get("running_summary")
-
-    def _context(self, state: object) -> dict[str, Any]:
-        return state_of(_field(state, "context"))
-
-    def _messages(self, state: object) -> Sequence[BaseMessage]:
-        messages = _field(state, self.input_messages_key)
-        if messages is None:
-            raise ValueError(f"the state has no {self.input_messages_key!r}: set input_messages_key to its messages")
-        return Messages(messages)
+    def _read(self, state: object) -> tuple[Sequence[BaseMessage], dict[str, Any]]:
+        """Return a state's messages and its context: of a mapping, a pydantic model or a dataclass."""
+        key = self.input_messages_key
+        if isinstance(state, Mapping):
+            said, context = state.get(key), state.get("context")
+        elif isinstance(state, BaseModel) or is_dataclass(state):
+            said, context = getattr(state, key, None), getattr(state, "context", None)
+        else:
+            raise ValueError(f"the state must be a mapping, pydantic model or dataclass, not {type(state).__name__}")
+        if said is None:
+            raise ValueError(f"the state has no {key!r}: set input_messages_key to its messages")
+        return Messages(said), state_of(context)
 
 
 def _turn_of(messages: Sequence[BaseMessage]) -> str | None:
     """Return the id of the newest user message, which names the turn."""
     return next((message.id for message in reversed(messages) if isinstance(message, HumanMessage)), None)
-
-
-def _field(state: object, key: str) -> Any:
-    """Return one key of a state: a mapping, a pydantic model or a dataclass."""
-    if isinstance(state, Mapping):
-        return state.get(key)
-    if isinstance(state, BaseModel) or is_dataclass(state):
-        return getattr(state, key, None)
-    raise ValueError(f"the state must be a mapping, a pydantic model or a dataclass, not {type(state).__name__}")

@@ -1,42 +1,99 @@
-"""What is due for a summary, what is cut, and what is shown: decisions, which yield the calls of model and hook."""
+"""What is due for a summary, what is cut, and what is shown: decisions, which ask a model and call a hook."""
 
+import asyncio
+import contextvars
 import functools
+import inspect
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs
+from langgraph.constants import TAG_NOSTREAM
 
 from memory import prompts
 from memory.context.budget import Budget, choose_cut, fit, newest_question, shorten, shorten_text, units
-from memory.context.effects import (
-    Call,
-    FlushHook,
-    PreparedSummary,
-    SoFar,
-    SummaryEffects,
-    async_summary_handlers,
-    summary_handlers,
-)
-from memory.context.left_out import NOTHING_LEFT_OUT, LeftOut
 from memory.context.running_summary import (
     SUMMARY_ID,
     DividedMessages,
+    LeftOut,
     RunningSummary,
     WrittenSummary,
     divide,
     rehydrate,
     summary_text,
 )
-from memory.context.summary_prompt import WORDS_PER_TOKEN, SummaryPrompts, in_portions, summary_in
+from memory.context.summary_prompt import WORDS_PER_TOKEN, Prompt, in_portions, prompt_of, summary_in
 from memory.context.tokens import TokenCounter, shared_counter
-from memory.door import Ask, aperform, perform, tolerated
+from memory.door import tolerated
+from memory.provider_reason import reason_logged
 from memory.text import digest, without_middle
 
 logger = logging.getLogger(__name__)
+
+FlushHook = Callable[[list[BaseMessage]], Awaitable[None] | None]
+"""Takes exactly the messages that are about to leave; returns at once. It may be a coroutine function."""
+
+PreparedSummary = Callable[[], Awaitable[WrittenSummary | None] | WrittenSummary | None]
+"""Returns the summary that was written ahead of time, if there is one; it may be a coroutine function."""
+
+SoFar = Callable[[WrittenSummary], bool]
+"""Takes what a summary that is being written stands for already, and says whether to go on."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """How a model is asked, and a function of the program called.
+
+    Attributes:
+        config: The run's.
+        is_awaited: Whether that is done on the event loop; else in this thread, so that nothing is ever waited for.
+    """
+
+    config: RunnableConfig | None = None
+    is_awaited: bool = False
+
+    async def ask(self, model: LanguageModelLike, prompt: list[BaseMessage]) -> str:
+        """Return the text that a model answers. Its tokens are no part of the answer that a user watches."""
+        config = merge_configs(self.config, {"tags": [TAG_NOSTREAM], "run_name": "summarize"})
+        with reason_logged(logger, "a summary call"):
+            reply = await model.ainvoke(prompt, config) if self.is_awaited else model.invoke(prompt, config)
+        return reply.text if isinstance(reply, BaseMessage) else str(reply)
+
+    async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what a function, or a coroutine function, returns. The event loop waits for neither."""
+        if not self.is_awaited:
+            called = function(*arguments)
+            if not inspect.isawaitable(called):
+                return called
+
+            async def wait() -> Any:
+                return await called
+
+            # On another thread: this one may have an event loop that is running, which must not be entered again.
+            with ThreadPoolExecutor(max_workers=1) as pool:
+                return pool.submit(contextvars.copy_context().run, asyncio.run, wait()).result()
+        # An object with an `async def __call__` is no coroutine function itself.
+        is_coroutine = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+        called = function(*arguments) if is_coroutine else await asyncio.to_thread(function, *arguments)
+        return await called if inspect.isawaitable(called) else called
+
+
+def in_this_thread(work: Coroutine[Any, Any, T]) -> T:
+    """Return what a coroutine returns that waits for nothing: its `Calls` are not awaited."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]  # typeshed has no type for it
+    raise RuntimeError("a summary in this thread waited for an event loop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +128,8 @@ class SummarizationResult:
     running_summary: RunningSummary | None = None
     cut: Cut | None = None
     failed: bool = False
-    left_out: LeftOut = NOTHING_LEFT_OUT
-    handed_over: LeftOut = NOTHING_LEFT_OUT
-
-
-def _result(
-    talk: DividedMessages,
-    view: list[BaseMessage],
-    left_out: Collection[str | None],
-    handed: Collection[str | None],
-) -> SummarizationResult:
-    left, given = LeftOut.of(talk.live, left_out), LeftOut.of(talk.live, handed)
-    return SummarizationResult(view, talk.running, left_out=left, handed_over=given)
+    left_out: LeftOut = field(default_factory=LeftOut)
+    handed_over: LeftOut = field(default_factory=LeftOut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +160,14 @@ class Summarizer:
     """Keeps a conversation within a budget. `summarize_messages` says what its choices mean.
 
     Raises:
-        ValueError: If `portion_tokens` cannot be meant.
+        ValueError: If `portion_tokens`, or a prompt, cannot be meant.
     """
 
     model: LanguageModelLike
     budget: Budget
-    prompts: SummaryPrompts = field(default_factory=SummaryPrompts)
     counter: TokenCounter = field(default_factory=shared_counter)
+    initial_summary_prompt: Prompt = prompts.INITIAL_SUMMARY
+    existing_summary_prompt: Prompt = prompts.UPDATE_SUMMARY
     final_prompt: ChatPromptTemplate | None = None
     portion_tokens: int | None = None
     memory_flush_hook: FlushHook | None = None
@@ -128,6 +176,9 @@ class Summarizer:
     def __post_init__(self) -> None:
         if self.portion_tokens is not None and self.portion_tokens < 1:
             raise ValueError(f"portion_tokens must be at least 1, not {self.portion_tokens!r}")
+        prompt = self.existing_summary_prompt
+        if isinstance(prompt, str) and "{existing_summary}" not in prompt:
+            raise ValueError("existing_summary_prompt must contain {existing_summary}")
 
     def measured(
         self, messages: Sequence[BaseMessage], running_summary: object, handed_over: object = None
@@ -139,74 +190,62 @@ class Summarizer:
         handed = LeftOut.from_state(handed_over).among(talk.live) if handed_over else ()
         return Measured(talk, self.counter.each(talk.live), system, beside, handed)
 
-    def result(
-        self, now: Measured, config: RunnableConfig | None = None, *, waits: bool = True, has_failed: bool = False
+    async def outcome(
+        self, now: Measured, calls: Calls, *, waits: bool = True, has_failed: bool = False
     ) -> SummarizationResult:
-        """Return what comes of a conversation: itself, or where it is time to cut, what `summarize` makes of it."""
-        if not self.budget.is_exceeded(messages=sum(now.counts), beside=now.beside):
-            return _result(now.talk, self.composed(now.talk), (), now.handed)
-        return perform(self.summarize(now, waits=waits, has_failed=has_failed), summary_handlers(config))
+        """Return what comes of a conversation: itself, or a summary and what still fits.
 
-    async def aresult(
-        self, now: Measured, config: RunnableConfig | None = None, *, waits: bool = True, has_failed: bool = False
-    ) -> SummarizationResult:
-        """Do what `result` does without blocking the event loop."""
-        if not self.budget.is_exceeded(messages=sum(now.counts), beside=now.beside):
-            return _result(now.talk, self.composed(now.talk), (), now.handed)
-        return await aperform(self.summarize(now, waits=waits, has_failed=has_failed), async_summary_handlers(config))
-
-    def summarize(self, now: Measured, *, waits: bool, has_failed: bool) -> SummaryEffects[SummarizationResult]:
-        """Summarize what no longer fits. A failure of model or hook changes nothing but this one view.
-
-        The hook is given each message once, before it leaves: with its summary, or, where nobody waits for that, when
-        the view first leaves it out. Then the summary that takes it in later does not give it to the hook again, and no
-        view shows it again unless all messages fit. What a failing hook was given counts as not given.
+        A failure of model or hook changes nothing but this one view. The hook is given each message once, before it
+        leaves: with its summary, or, where nobody waits for that, when the view first leaves it out. Then the summary
+        that takes it in later does not give it to the hook again, and no view shows it again unless all messages fit.
+        What a failing hook was given counts as not given.
 
         Args:
             now: The conversation.
+            calls: How the model is asked and the hook called.
             waits: Whether a model may be asked. If not, the view leaves out as much as a cut would take, with whole
                 exchanges, until a prepared summary stands for it: so the next views begin as this one does, and a
                 provider's cache of the prompt holds.
             has_failed: Whether the turn's summary failed already: then nobody is asked again.
         """
-        leaving = self._leaving(now, waits=waits)
-        is_due = bool(leaving) or not waits
-        if is_due and not has_failed:
-            with tolerated(logger, "%d messages not summarized this time", len(leaving)):
-                return (yield from self._cut(now, leaving, waits=waits))
-        view, left_out = self.view(now.talk, now.handed, now.ids(leaving))
-        return replace(_result(now.talk, view, left_out, now.handed), failed=is_due)
+        talk, left_out, is_due = now.talk, set[str | None](), False
+        if self.budget.is_exceeded(messages=sum(now.counts), beside=now.beside):
+            keep = self.budget.keep(now.system)
+            leaving = choose_cut(talk.live, now.counts, keep)
+            if waits and not leaving and self.view(talk)[1]:
+                # Tool calls cannot be shortened: what goes for their sake is worth a summary, however little.
+                leaving = choose_cut(talk.live, now.counts, replace(keep, least_cut=0))
+            is_due = bool(leaving) or not waits
+            if is_due and not has_failed:
+                with tolerated(logger, "%d messages not summarized this time", len(leaving)):
+                    return await self._cut(now, leaving, calls, waits=waits)
+            view, left_out = self.view(talk, now.handed, now.ids(leaving))
+        else:
+            view = self.composed(talk)
+        left, handed = LeftOut.of(talk.live, left_out), LeftOut.of(talk.live, now.handed)
+        return SummarizationResult(view, talk.running, None, is_due, left, handed)
 
-    def _leaving(self, now: Measured, *, waits: bool) -> list[int]:
-        """Return the places of the live messages that are to leave; none where shortening others does as well."""
-        live, keep = now.talk.live, self.budget.keep(now.system)
-        leaving = choose_cut(live, now.counts, keep)
-        if waits and not leaving and self.view(now.talk)[1]:
-            # Tool calls cannot be shortened: what goes for their sake is worth a summary, however little.
-            return choose_cut(live, now.counts, replace(keep, least_cut=0))
-        return leaving
-
-    def _cut(self, now: Measured, leaving: Sequence[int], *, waits: bool) -> SummaryEffects[SummarizationResult]:
+    async def _cut(self, now: Measured, leaving: Sequence[int], calls: Calls, *, waits: bool) -> SummarizationResult:
         """Put a summary in the place of what leaves, or as much of it as one that was written ahead stands for."""
         talk, done = now.talk, None
-        prepared = (yield Call(self.prepared_summary)) if leaving and self.prepared_summary else None
+        prepared = (await calls.call(self.prepared_summary)) if leaving and self.prepared_summary else None
         cut, summary = self._usable(now, prepared, leaving, waits=waits)
         is_ready = bool(cut)
         if waits and not cut:
-            cut, summary = leaving, talk.summary
-            for portion in self._portions(talk.fresh(now.ids(cut))):
-                summary = yield from self._extended(summary, portion)
+            cut = leaving
+            summary = (await self.write_summary(talk, [talk.live[at] for at in cut], calls))["summary"]
         after = talk.summarized(summary, cut) if cut else talk
         view, left_out = self.view(after, now.handed, now.ids(leaving))
         gone = now.ids(cut) | (set() if waits else left_out)
         new = talk.fresh(gone.difference(now.handed))
         if new and self.memory_flush_hook:
-            yield Call(self.memory_flush_hook, (new,))
+            await calls.call(self.memory_flush_hook, new)
         if cut:
             taken, before = len(talk.fresh(now.ids(cut))), sum(now.counts) + now.beside
             done = Cut(taken, before, self.counter(view), self.summary_tokens(summary), is_ready)
             logger.info("summarized %d messages: %d tokens before, %d after", taken, before, done.tokens_after)
-        return replace(_result(after, view, left_out, gone.union(now.handed)), cut=done)
+        left, handed = LeftOut.of(after.live, left_out), LeftOut.of(after.live, gone.union(now.handed))
+        return SummarizationResult(view, after.running, done, False, left, handed)
 
     def _usable(
         self, now: Measured, prepared: object, leaving: Sequence[int], *, waits: bool
@@ -215,11 +254,10 @@ class Summarizer:
 
         It stands for the first of the messages that leave, and the rest fits beside it; or nobody waits for a better.
         """
-        if not isinstance(prepared, dict):
+        live = now.talk.live
+        if not isinstance(prepared, dict) or not still_stands(prepared, now.talk, [live[at] for at in leaving]):
             return (), ""
         places, summary = leaving[: len(prepared["ids"])], prepared["summary"]
-        if not places or prepared != written_summary(summary, now.talk.summary, [now.talk.live[at] for at in places]):
-            return (), ""
         tokens = self.summary_tokens(summary)
         rest = sum(now.counts) - sum(now.counts[at] for at in places)
         fits = not waits or rest + now.system + tokens <= self.budget.max_tokens
@@ -281,74 +319,54 @@ class Summarizer:
         """Return the summary within its share, its middle left out."""
         return shorten_text(summary, max(1, self.budget.max_summary_tokens - self.summary_tokens("")), self.counter)
 
-    def leaves_soon(self, messages: Sequence[BaseMessage], running_summary: object, share: float) -> list[BaseMessage]:
-        """Return the messages that the next cut will take, as far as they are known; empty if it is too early to say.
-
-        Args:
-            messages: The conversation, oldest first.
-            running_summary: The running summary, in whatever form a state holds it.
-            share: While less than this share of the budget is there, it is too early.
-        """
-        now = self.measured(messages, running_summary)
-        keep = self.budget.keep_ahead(share, system=now.system, messages=sum(now.counts), beside=now.beside)
-        live = now.talk.live
-        return [live[index] for index in choose_cut(live, now.counts, keep, ahead=True)] if keep else []
-
-    def prepare(
+    async def write_summary(
         self,
+        talk: DividedMessages,
         leaving: Sequence[BaseMessage],
-        running_summary: object,
+        calls: Calls,
         begun: WrittenSummary | None = None,
         so_far: SoFar = lambda _: True,
-    ) -> SummaryEffects[WrittenSummary]:
-        """Write the summary that the next cut will need, before it is due; `SummarizationNode.prepare` says how."""
-        if begun and len(begun["ids"]) >= len(leaving):
+    ) -> WrittenSummary:
+        """Write the summary of messages that leave a conversation; `SummarizationNode.prepare` says how."""
+        summary, done = (begun["summary"], len(begun["ids"])) if begun else (talk.summary, 0)
+        if begun and done >= len(leaving):
             return begun
-        running = rehydrate(running_summary)
-        existing = running.summary if running else ""
-        done, summary = (len(begun["ids"]), begun["summary"]) if begun else (0, existing)
-        summarized = running.summarized_message_ids if running else ()
         ends = {unit.places.stop for unit in units(leaving, self.counter.each(leaving))}
         places = {message.id: at for at, message in enumerate(leaving)}
-        for portion in self._portions([one for one in leaving[done:] if one.id not in summarized]):
-            summary = yield from self._extended(summary, portion)
+        share = self.budget.max_summary_tokens
+        most, room = max(1, int(share * WORDS_PER_TOKEN)), self.budget.room(share)
+        new = talk.fresh({message.id for message in leaving[done:]})
+        for portion in in_portions(new, min(room, self.portion_tokens or room), self.counter):
+            shown = summary if self.portion_tokens is None else ""
+            prompt = self.existing_summary_prompt if shown else self.initial_summary_prompt
+            written = summary_in(await calls.ask(self.model, prompt_of(prompt, portion, shown, most)))
+            if not written:
+                raise ValueError("the model returned an empty summary")
+            # A model that reads portions is a small one: what it writes shorter may lose nearly all.
+            if self.portion_tokens is not None:
+                written = f"{summary}\n{written}" if summary else written
+            elif self.summary_tokens(written) > share:
+                words = prompts.SHORTER_SUMMARY.replace("{max_words}", str(most)).replace("{summary}", written)
+                shorter = summary_in(await calls.ask(self.model, [HumanMessage(words)]))
+                written = min(shorter or written, written, key=self.summary_tokens)
+            summary = written if self.summary_tokens(written) <= share else self.shortened(written)
             end = places[portion[-1].id] + 1
             # A cut never comes between a call of a tool and its result.
-            if end in ends and not so_far(part := written_summary(summary, existing, leaving[:end])):
+            if end in ends and not so_far(part := _written_summary(summary, talk, leaving[:end])):
                 return part
-        return written_summary(summary, existing, leaving)
-
-    def _portions(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-        room = self.budget.room(self.budget.max_summary_tokens)
-        return in_portions(messages, min(room, self.portion_tokens or room), self.counter)
-
-    def _extended(self, existing: str, portion: Sequence[BaseMessage]) -> SummaryEffects[str]:
-        share = self.budget.max_summary_tokens
-        most = max(1, int(share * WORDS_PER_TOKEN))
-        shown = existing if self.portion_tokens is None else ""
-        summary = summary_in((yield Ask(self.model, self.prompts.messages(portion, shown, most))))
-        if not summary:
-            raise ValueError("the model returned an empty summary")
-        # A model that reads portions is a small one: what it writes shorter may lose nearly all.
-        if self.portion_tokens is not None:
-            summary = f"{existing}\n{summary}" if existing else summary
-        elif self.summary_tokens(summary) > share:
-            words = prompts.SHORTER_SUMMARY.replace("{max_words}", str(most)).replace("{summary}", summary)
-            reply = yield Ask(self.model, [HumanMessage(words)])
-            summary = min(summary_in(reply) or summary, summary, key=self.summary_tokens)
-        return summary if self.summary_tokens(summary) <= share else self.shortened(summary)
+        return _written_summary(summary, talk, leaving)
 
 
-def written_summary(summary: str, existing: str, messages: Sequence[BaseMessage]) -> WrittenSummary:
-    """Return a summary as plain data, with what tells later whether it still stands for the same.
-
-    Args:
-        summary: The new summary.
-        existing: The one before it, which went into it.
-        messages: What else went into it.
-    """
+def _written_summary(summary: str, talk: DividedMessages, messages: Sequence[BaseMessage]) -> WrittenSummary:
+    """Return a summary as plain data, with what tells later whether it still stands for the same."""
     said = (part for message in messages for part in (str(message.id), without_middle(message.text)))
-    return {"summary": summary, "ids": [message.id for message in messages], "of": digest(existing, *said)}
+    return {"summary": summary, "ids": [message.id for message in messages], "of": digest(talk.summary, *said)}
+
+
+def still_stands(written: WrittenSummary, talk: DividedMessages, leaving: Sequence[BaseMessage]) -> bool:
+    """Say whether a summary does for the first of the messages that leave: what went into it is as it was."""
+    part = leaving[: len(written["ids"])]
+    return bool(part) and written == _written_summary(written["summary"], talk, part)
 
 
 @functools.lru_cache(maxsize=128)

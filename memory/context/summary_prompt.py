@@ -3,13 +3,12 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.prompts import ChatPromptTemplate
 
-from memory import prompts, text
+from memory import text
 from memory.context.budget import shorten_text
 from memory.context.tokens import TokenCounter, media_kind
 from memory.context.turns import in_turns
@@ -32,39 +31,22 @@ _LOOP = re.compile(r"(?<!\S)(\S.{0,80}?)(?:\s+\1(?!\S)){3,}", re.IGNORECASE)
 _SPEAKERS = {"human": "User", "ai": "Assistant", "system": "System"}
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryPrompts:
-    """The two prompts of a summary: for the first one, and for one that extends another.
+def prompt_of(prompt: Prompt, portion: Sequence[BaseMessage], existing: str, most: int) -> list[BaseMessage]:
+    """Return what the model is sent to summarize one portion of plain messages in `most` words at most.
 
-    Raises:
-        ValueError: If words for an extended summary do not say where the existing one goes.
+    It is asked for half of what was said, and the existing summary: a small model that may write more than there is to
+    say fills the rest with what nobody said.
     """
-
-    initial_summary_prompt: Prompt = prompts.INITIAL_SUMMARY
-    existing_summary_prompt: Prompt = prompts.UPDATE_SUMMARY
-
-    def __post_init__(self) -> None:
-        prompt = self.existing_summary_prompt
-        if isinstance(prompt, str) and "{existing_summary}" not in prompt:
-            raise ValueError("existing_summary_prompt must contain {existing_summary}")
-
-    def messages(self, portion: Sequence[BaseMessage], existing: str, most: int) -> list[BaseMessage]:
-        """Return what the model is sent to summarize one portion of plain messages in `most` words at most.
-
-        It is asked for half of what was said, and the existing summary: a small model that may write more than there is
-        to say fills the rest with what nobody said.
-        """
-        prompt = self.existing_summary_prompt if existing else self.initial_summary_prompt
-        if not isinstance(prompt, str):
-            values = {"messages": list(portion), **({"existing_summary": existing} if existing else {})}
-            return in_turns(prompt.invoke(values).to_messages())
-        # What looks like another speaker's line in a message is indented.
-        lines = (f"{_SPEAKERS.get(one.type, 'Assistant')}: {one.text}".replace("\n", "\n  ") for one in portion)
-        transcript = text.fenced("conversation", "\n".join(lines))
-        chars = sum(len(message.text) for message in portion) // 2 + len(existing)
-        words = min(most, max(_LEAST_WORDS, chars // _CHARS_PER_WORD))
-        asked = prompt.replace("{max_words}", str(words)).replace("{existing_summary}", existing)
-        return [HumanMessage(f"{transcript}\n\n{asked}")]
+    if not isinstance(prompt, str):
+        values = {"messages": list(portion), **({"existing_summary": existing} if existing else {})}
+        return in_turns(prompt.invoke(values).to_messages())
+    # What looks like another speaker's line in a message is indented.
+    lines = (f"{_SPEAKERS.get(one.type, 'Assistant')}: {one.text}".replace("\n", "\n  ") for one in portion)
+    transcript = text.fenced("conversation", "\n".join(lines))
+    chars = sum(len(message.text) for message in portion) // 2 + len(existing)
+    words = min(most, max(_LEAST_WORDS, chars // _CHARS_PER_WORD))
+    asked = prompt.replace("{max_words}", str(words)).replace("{existing_summary}", existing)
+    return [HumanMessage(f"{transcript}\n\n{asked}")]
 
 
 def in_portions(messages: Sequence[BaseMessage], limit: int, counter: TokenCounter) -> Iterator[list[BaseMessage]]:

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
-from memory.context.left_out import LeftOut
-from memory.context.running_summary import WrittenSummary
+from memory.context.running_summary import LeftOut, WrittenSummary
 from memory.context.summarization import SummarizationNode
 from memory.forms import plain
 from tests.summarizing import human, saying, talk
