@@ -244,7 +244,7 @@ MUTANTS = (
     Mutant(
         "what a model tells a subagent is learned",
         "graphs/turn/run.py",
-        "if _is_below_tools(self._configurable):",
+        'if is_called or self._configurable.get("ls_agent_type") == "subagent":',
         "if False:",
         (AGENTS, SPEAKERS),
     ),
@@ -258,8 +258,8 @@ MUTANTS = (
     Mutant(
         "below another graph an agent that speaks in a person's place is a person",
         "graphs/turn/run.py",
-        'return "|" in str(self._configurable.get("checkpoint_ns"))',
-        "return False",
+        "self.is_below = bool(self._graph)",
+        "self.is_below = False",
         (BELOW,),
     ),
     Mutant(
@@ -286,8 +286,8 @@ MUTANTS = (
     Mutant(
         "a summary of a middleware makes an agent forget what it stands for",
         "graphs/middleware/memory.py",
-        "thread.view(get_config()) if is_whole else None",
-        "thread.view(get_config())",
+        "self._run(runtime), thread, is_whole=is_whole)",
+        "self._run(runtime), thread)",
         (AGENTS,),
     ),
     Mutant(
@@ -1116,7 +1116,7 @@ MUTANTS = (
     Mutant(
         "a turn that is handed off is not learned",
         "graphs/turn/nodes.py",
-        "            await self._memory.end(run, thread, thread.view(run.config))\n            raise",
+        "            await self._memory.end(run, thread)\n            raise",
         "            raise",
         (BELOW,),
     ),

@@ -50,9 +50,8 @@ from graphs.turn.context import Context, MemoryToolName
 from graphs.turn.memory import Room, TurnMemory, name_unwritten, with_unwritten
 from graphs.turn.prepared import Due
 from graphs.turn.prompt import Prompt
-from graphs.turn.run import Run
+from graphs.turn.run import Run, Thread
 from graphs.turn.state import merge_messages
-from graphs.turn.thread import Thread
 from memory.context.summarizer import FlushHook
 from memory.context.tokens import TokenCounter
 from memory.door import tolerated
@@ -317,8 +316,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             return update or None
         # Where a summary took the place of messages, nobody knows what the thread holds: they were not edited away.
         is_whole = len(thread.messages) == len(state["messages"])
-        view = thread.view(get_config()) if is_whole else None
-        ended = await self._memory.end(self._run(runtime), thread, view)
+        ended = await self._memory.end(self._run(runtime), thread, is_whole=is_whole)
         kept = AgentMemory(**{**ended, "mode": memory.get("mode")})
         return {**update, **with_kept(self.name, state, kept)}
 

@@ -10,8 +10,8 @@ from langgraph.types import Overwrite
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from graphs.turn.run import Thread
 from graphs.turn.state import MEMORY_KEY, MemoryState, MessagesChannel, State, SummaryChannel
-from graphs.turn.thread import Thread
 from memory.context.running_summary import state_of
 from memory.message import as_messages, without_made
 from memory.turn import MemoryMode

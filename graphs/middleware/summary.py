@@ -33,9 +33,8 @@ from graphs.process.summary_calls import summary_model
 from graphs.process.synchronous import finished
 from graphs.turn.prepared import Due
 from graphs.turn.prompt import Prompt, system_text
-from graphs.turn.run import is_kept
+from graphs.turn.run import Thread, is_kept
 from graphs.turn.state import State
-from graphs.turn.thread import Thread
 from memory import prompts
 from memory.context.running_summary import LEFT_OUT, state_of, summary_text
 from memory.context.summarization import SummarizationNode, SummarizeWhen

@@ -19,11 +19,11 @@ from langgraph.store.base import BaseStore
 
 from graphs.process.events import MemoryQueued, aemit
 from graphs.process.service import MemoryService
-from graphs.turn.run import STATELESS, Run
+from graphs.turn.run import STATELESS, Run, Thread
 from graphs.turn.state import MemoryState, NotWritten, Receipt, WithoutMemory
-from graphs.turn.stores import Access, StoreAway, tolerated_store
-from graphs.turn.thread import Thread
+from graphs.turn.stores import StoreAway, tolerated_store
 from memory.config import zone_named
+from memory.context.running_summary import LEFT_OUT, REMEMBERED_IDS, LeftOut
 from memory.context.tokens import TokenCounter
 from memory.door import arun, arun_patiently, tolerated
 from memory.facts.snapshot import MemorySnapshot
@@ -44,6 +44,7 @@ from memory.turn import (
     may_read,
     open_turn,
     unanswered_with_mode,
+    view_of_thread,
     with_mode,
 )
 from memory.unwritten import Named, Unwritten, named, tried_again
@@ -250,7 +251,7 @@ class TurnMemory:
             return Opening(run.context.memory_mode)
         store, owner = run.place
         try:
-            mode = await self._mode(run, "read")
+            mode = await run.mode(self._service.stores.seconds["read"])
         except TimeoutError:
             logger.warning("the modes of assistant and thread cannot be read in time, incognito")
             return Opening("incognito")
@@ -263,10 +264,6 @@ class TurnMemory:
             return opening if run.context.memory_tokens else replace(opening, snapshot=None, updates=())
         # Nobody knows whether the user has learning paused; that nothing is to be learned is known.
         return Opening(None if may_learn(mode) else mode)
-
-    async def _mode(self, run: Run, access: Access) -> MemoryMode:
-        async with asyncio.timeout(self._service.stores.seconds[access]):
-            return await run.mode()
 
     async def _recall(self, run: Run, opening: Opening, live: Sequence[BaseMessage]) -> Recalled:
         """Return what of the user's memory has to do with the newest message; nothing where memory is not used."""
@@ -332,26 +329,27 @@ class TurnMemory:
             return await self._service.stores.ask(store, "read", lambda: arun(store, reading()))
         return None
 
-    async def end(self, run: Run, thread: Thread, view: ThreadView | None) -> MemoryState:
+    async def end(self, run: Run, thread: Thread, *, is_whole: bool = True) -> MemoryState:
         """Write a thread's newest turn down, trigger its update, and return what the thread keeps of memory.
 
         Args:
             run: The turn's run.
             thread: The thread.
-            view: What the thread holds; `None` if nobody knows.
+            is_whole: Whether its messages are all that there are.
         """
-        closed = await self.write_turn(run, thread, view)
+        closed = await self.write_turn(run, thread, is_whole=is_whole)
         if closed.queued is not None:
             await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(closed.queued)))
         receipt = Receipt(**{**thread.receipt, "queued": closed.queued.entry if closed.queued else None})
         if closed.not_written:
             receipt["not_written"] = closed.not_written
-        if (left_out := thread.left_out).messages:
+        left_out = LeftOut.from_state(thread.context.get(LEFT_OUT))
+        if left_out.messages:
             receipt["left_out"] = {"messages": left_out.messages, "ids": [*left_out.ids]}
         self._service.metrics.turn(receipt)
         return with_unwritten(MemoryState(**{**thread.memory, "receipt": receipt}), closed.unwritten)
 
-    async def write_turn(self, run: Run, thread: Thread, view: ThreadView | None = None) -> Closed:
+    async def write_turn(self, run: Run, thread: Thread, *, is_whole: bool = False) -> Closed:
         """Write down the newest turn of a thread, after those that could not be before; it never fails the turn.
 
         What cannot be written is kept for the next sweep of a server, or the end of this process.
@@ -359,9 +357,9 @@ class TurnMemory:
         Args:
             run: The turn's run.
             thread: The thread.
-            view: What the thread holds; `None` if nobody knows.
+            is_whole: Whether its messages are all that there are, so that what it lacks was edited away.
         """
-        closed = await self._close(run, thread, view)
+        closed = await self._close(run, thread, is_whole=is_whole)
         if run.place is not None:
             store, owner = run.place
             learn_from = thread.epochs.learn_from
@@ -371,25 +369,35 @@ class TurnMemory:
             self._service.left.note(name, store, [closing for closing in left if closing])
         return closed
 
-    async def _close(self, run: Run, thread: Thread, view: ThreadView | None) -> Closed:
+    async def _close(self, run: Run, thread: Thread, *, is_whole: bool) -> Closed:
         # Where the turn was named before it ended, this is the last try to write it down.
         before = tuple(one for one in thread.unwritten if one.asked != thread.asked)
         newest, now = thread.epochs.newest_turn(thread.messages), self._service.clock()
         if run.place is None or not self._config.enabled or not learnable(latest_turn(newest)):
             return Closed(unwritten=before)
         try:
-            mode = await self._mode(run, "write")
+            mode = await run.mode(self._service.stores.seconds["write"])
         except TimeoutError:
             logger.warning("whether the turn may be learned is not known in time: it is not")
             return Closed(not_written="mode_unknown", unwritten=before)
         if not may_learn(mode):
             return Closed(unwritten=before)
-        store, owner = run.place
-        seen = view and replace(view, begun=thread.began)
-        closing = _closing(run, owner, newest, thread.epochs, view=seen)
+        (store, owner), view = run.place, None
+        if is_whole and run.has_whole_thread:
+            # A summary remembers only its newest ids: of older messages nobody knows whether they were edited away.
+            ids = thread.running.summarized_message_ids if thread.running else set[str]()
+            view = view_of_thread(thread.messages, ids, is_complete=len(ids) < REMEMBERED_IDS)
+            view = replace(view, begun=thread.began)
+        closing = _closing(run, owner, "turn", newest, thread.epochs, view)
 
         async def write() -> tuple[Queued | None, tuple[Unwritten, ...]]:
-            failed = [one for one in before[:_MOST_AT_ONCE] if not await self._catch_up(run, store, thread, one)]
+            failed = list[Unwritten]()
+            for one in before[:_MOST_AT_ONCE]:
+                with tolerated(logger, "a turn of before was not written down"):
+                    if late := one.closing(run.thread_id, owner, thread.messages, thread.epochs.learn_from):
+                        await self._service.aremember(store, late)
+                    continue
+                failed.append(one)
             queued = await self._service.aremember(store, closing)
             # Only now: while nothing can be written, no turn is to blame.
             again = tuple(one for turn in failed for one in tried_again(turn))
@@ -409,15 +417,6 @@ class TurnMemory:
         is_read = thread.receipt.get("without_memory") not in ("unreadable", "store_away")
         return Closed(None, reason, (*before, *name_unwritten(run, thread, thread.asked, now, is_read=is_read)))
 
-    async def _catch_up(self, run: Run, store: BaseStore, thread: Thread, turn: Unwritten) -> bool:
-        """Write down a turn of before, and say whether nothing of it is left to do."""
-        with tolerated(logger, "a turn of before was not written down"):
-            closing = run.owner and turn.closing(run.thread_id, run.owner, thread.messages, thread.epochs.learn_from)
-            if closing:
-                await self._service.aremember(store, closing)
-            return True
-        return False
-
     async def write_cut(self, run: Run, messages: Sequence[BaseMessage], epochs: TurnEpochs) -> None:
         """Write down what is about to leave the context, unless memory may not learn now.
 
@@ -425,10 +424,10 @@ class TurnMemory:
             StoreAway: If the store is not asked at the moment.
             Exception: Whatever the store raises; `TimeoutError` if it takes too long.
         """
-        if run.place is None or not may_learn(await self._mode(run, "write")):
+        if run.place is None or not may_learn(await run.mode(self._service.stores.seconds["write"])):
             return
         store, owner = run.place
-        closing = _closing(run, owner, messages, epochs, kind="cut")
+        closing = _closing(run, owner, "cut", messages, epochs)
         await self._overtakable(store, lambda: self._service.aremember(store, closing))
 
     async def _overtakable(self, store: BaseStore, work: Callable[[], Coroutine[object, object, T]]) -> T:
@@ -447,10 +446,9 @@ class TurnMemory:
 def _closing(
     run: Run,
     owner: Owner,
+    kind: EntryKind,
     messages: Sequence[BaseMessage],
     epochs: TurnEpochs,
-    *,
-    kind: EntryKind = "turn",
     view: ThreadView | None = None,
 ) -> Closing:
     return Closing(

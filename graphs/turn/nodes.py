@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -42,9 +42,8 @@ from graphs.turn.edits import left_of
 from graphs.turn.memory import Room, TurnMemory, broken_off
 from graphs.turn.prepared import Due
 from graphs.turn.prompt import LEAST_MESSAGE_TOKENS, Prompt, ask_to_chat, memory_share
-from graphs.turn.run import STATELESS, Run, is_kept, summary_lost, warn_summary_lost
+from graphs.turn.run import STATELESS, Run, Thread, is_kept, summary_lost, warn_summary_lost
 from graphs.turn.state import AfterTools, State, changes, merge_messages
-from graphs.turn.thread import Thread
 from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.context.tokens import TokenCounter
@@ -60,16 +59,9 @@ MOST_GARBLED = 3
 """Answers of a turn whose calls could not be read, after which the model is not asked again."""
 
 
-class Begun(NamedTuple):
-    """What the two nodes that begin a turn side by side have in common.
-
-    Attributes:
-        state: The state with the turn's choices in it, for the one that cannot wait until they are written.
-        messages: What is written of the messages; nothing if they stay as they are.
-    """
-
-    state: State
-    messages: list[BaseMessage] | Overwrite | None
+Begun = tuple[Thread, list[BaseMessage] | Overwrite | None]
+"""What the two nodes that begin a turn side by side have in common: the thread with the turn's choices in it, and what
+is written of its messages; nothing if they stay as they are."""
 
 
 class ChatNodes:
@@ -94,9 +86,8 @@ class ChatNodes:
         self._tools = tuple(tools)
         self._of_memory = tuple(of_memory)
         self._counter = TokenCounter.of(counter)
-        # By the superstep in which two nodes begin a turn: what it begins with, and that the first has ended.
+        # By the superstep in which two nodes begin a turn: what it begins with.
         self._beginning: dict[Hashable, asyncio.Task[Begun]] = {}
-        self._injecting: dict[Hashable, asyncio.Event] = {}
         # Names of models that refused to be told of tools.
         self._toolless: set[str] = set()
 
@@ -113,19 +104,12 @@ class ChatNodes:
         """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts."""
         if not state.get("messages"):
             return {"memory": {}}  # `call_model` says that there is nothing to answer
-        superstep = _superstep(runtime)
-        self._injecting[superstep] = ended = asyncio.Event()
-        try:
-            run, thread = await self._run(state, runtime)
-            begun = await self._begun(run, thread, runtime)
-            memory: StateUpdate = {"memory": begun.state["memory"]}
-            # Two nodes of one superstep must not both write the messages: in a compact thread, `summarize` does.
-            is_written = begun.messages and run.context.transcript == "keep"
-            return {**memory, "messages": begun.messages} if is_written else memory
-        finally:
-            ended.set()
-            # Two runs that go on from one checkpoint are in one superstep.
-            self._injecting.pop(superstep, None)
+        run, thread = self._run(state, runtime)
+        # Without a wait before, so that it ends before `summarize`: updates of a superstep are streamed in one order.
+        now, written = await self._begun(run, thread, runtime)
+        # Two nodes of one superstep must not both write the messages: in a compact thread, `summarize` does.
+        keeps = bool(written) and run.context.transcript == "keep"
+        return {"memory": now.memory, **({"messages": written} if keeps else {})}
 
     async def summarize(self, state: AfterTools, runtime: Runtime[Context]) -> StateUpdate:
         """Keep what the model sees of the conversation within its budget.
@@ -135,12 +119,15 @@ class ChatNodes:
         """
         if not state.get("messages"):
             return left_of(state)
-        run, thread = await self._run(state, runtime)
+        run, thread = self._run(state, runtime)
         if handoffs := state.get("handoffs"):
-            await self._memory.end(run, thread, thread.view(run.config))
+            await self._memory.end(run, thread)
             raise ParentCommand(joined(handoffs, thread.messages))
-        begun = await self._begun(run, thread, runtime) if thread.begins_turn else None
-        now = Thread(begun.state) if begun else thread
+        now, written = thread, None
+        # After its tools a turn goes on, with the choices that the state has of it.
+        if not isinstance(thread.messages[-1], ToolMessage) or thread.receipt.get("asked") != thread.asked:
+            now, written = await self._begun(run, thread, runtime)
+        await self._counter.tokenizer.awarm_up()
         when = _when_summarized(run)
 
         async def write_down(leaving: list[BaseMessage]) -> None:
@@ -158,13 +145,10 @@ class ChatNodes:
         self._service.metrics.summary(result.cut, left_out=result.left_out.messages)
         for event in summary_events(result):
             await aemit(event.name, event)
-        # The updates of a superstep are streamed in one order.
-        if injecting := self._injecting.get(_superstep(runtime)):
-            await injecting.wait()
         update = changes(state, node.update(now.state, result))
         # Messages that are written whole have these in them already.
         is_whole = run.context.transcript == "keep" or "messages" in update
-        return {**update, "messages": begun.messages} if begun and begun.messages and not is_whole else update
+        return {**update, "messages": written} if written and not is_whole else update
 
     async def call_model(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Answer, or call tools. A provider that finds the prompt too long is asked again with a smaller one.
@@ -174,12 +158,16 @@ class ChatNodes:
         """
         if not state.get("messages") and not state.get("memory"):
             raise ValueError("messages must hold at least one message: there is nothing to answer")
-        run, thread = await self._run(state, runtime)
+        run, thread = self._run(state, runtime)
         if self._is_over(thread):
             return {}
+        await self._counter.tokenizer.awarm_up()
         mode, name = mode_of_newest(thread.messages), self._model_name(run)
-        snapshot = await self._memory.shown(run, thread, mode)
-        messages = thread.shown if run.context.transcript == "compact" else thread.visible()
+        snapshot, messages = await self._memory.shown(run, thread, mode), thread.shown
+        if run.context.transcript == "keep":
+            # Copies, in which a message that is too long is shortened; an edit of the thread writes them anew.
+            left = {message.id: message for message in state.get("summarized_messages") or ()}
+            messages = tuple(left.get(message.id, message) for message in messages)
         prompt = self._prompt(run, thread, messages).showing(thread.injected, snapshot)
         if isinstance(thread.messages[-1], HumanMessage):
             await aemit(MemoryInjected.name, MemoryInjected.of(thread.receipt, prompt.tokens()))
@@ -237,8 +225,9 @@ class ChatNodes:
 
     async def flush_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Write the turn down before it ends, then trigger its update."""
-        run, thread = await self._run(state, runtime)
-        memory = await self._memory.end(run, thread, thread.view(run.config))
+        run, thread = self._run(state, runtime)
+        memory = await self._memory.end(run, thread)
+        await self._counter.tokenizer.awarm_up()
         share = self._service.settings.memory.prepare_summary_share
         if run.thread_id != STATELESS and (share < 1 or _when_summarized(run) == "after"):
             due = Due.of_run(run, thread, mode_of_newest(thread.messages))
@@ -263,9 +252,8 @@ class ChatNodes:
             **more,
         )
 
-    async def _run(self, state: State, runtime: Runtime[Context]) -> tuple[Run, Thread]:
-        """Return the run and its thread, once tokens can be counted: it may begin, or resume elsewhere, at any node."""
-        await self._counter.tokenizer.awarm_up()
+    def _run(self, state: State, runtime: Runtime[Context]) -> tuple[Run, Thread]:
+        """Return the run and its thread; it may begin, or resume elsewhere, at any node: each warms up to count."""
         return Run.of(get_config(), runtime, self._service.settings), Thread(state)
 
     async def _begun(self, run: Run, thread: Thread, runtime: Runtime[Context]) -> Begun:
@@ -275,6 +263,7 @@ class ChatNodes:
         """
 
         async def begin() -> Begun:
+            await self._counter.tokenizer.awarm_up()
             # What the view leaves out already does not change it again; a summary that is written will.
             is_seen = _when_summarized(run) == "after" and not self._service.summaries.is_written(run.thread)
             bare = self._prompt(run, thread, thread.shown if is_seen else thread.divided.live)
@@ -298,7 +287,7 @@ class ChatNodes:
                 now = with_results(now, results)
                 written = Overwrite([*now])
             logger.info("memory mode of the turn: %s", turn.opening.mode or "unknown")
-            return Begun(cast("State", {**thread.state, "memory": turn.memory, "messages": now}), written)
+            return Thread(cast("State", {**thread.state, "memory": turn.memory, "messages": now})), written
 
         superstep = _superstep(runtime)
         if (beginning := self._beginning.get(superstep)) is None:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, Self
 
-from graphs.turn.run import Run
-from graphs.turn.thread import Thread
+from graphs.turn.run import Run, Thread
 from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode
 from memory.door import in_daemon_thread, tolerated

@@ -1,13 +1,14 @@
-"""The run that a node was called in: whose it is, what was chosen for it, and where its state is kept."""
+"""What a node is called in: the run, whose it is, what was chosen for it; and its thread as the state has it."""
 
 import asyncio
 import functools
 import logging
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Hashable, Mapping
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Self, cast
 
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.prebuilt import ToolRuntime
@@ -20,10 +21,14 @@ from graphs.process.models import ModelProfile, fit_to_profile, profile
 from graphs.process.synchronous import ThreadedStore
 from graphs.settings import Settings
 from graphs.turn.context import Context, context_of
+from graphs.turn.state import MemoryState, Receipt, State, SummaryLost
+from memory.context.running_summary import LEFT_OUT, DividedMessages, LeftOut, divide, rehydrate, state_of
 from memory.door import tolerated
+from memory.injection.injected import Injected
 from memory.namespaces import Owner
 from memory.text import check_encodable
-from memory.turn import MODE_KEY, MemoryMode, effective_mode
+from memory.turn import MODE_KEY, MemoryMode, TurnEpochs, effective_mode
+from memory.unwritten import unwritten_of
 
 logger = logging.getLogger(__name__)
 
@@ -31,14 +36,20 @@ _TOOL_NODE = "tools"
 STATELESS = "stateless"
 """The thread of runs that have none: without a checkpointer there is no thread id."""
 
-SummaryLost = Literal["below_another_graph"]
 
-
-@dataclass(frozen=True)
 class Run:
     """What nodes and middleware need to know of the run they work in.
 
     Attributes:
+        place: Where memory is, and whose; `None` for a run that has none.
+        thread_id: The thread.
+        thread: What names the thread among all of this process.
+        is_below: Whether another graph runs it: then an agent may speak in a person's place, under its name.
+        known_as: What the server calls the user; empty where it does not.
+        has_whole_thread: Whether its state is the thread: without a checkpointer it holds what this one call was given,
+            and below another graph, its own part of a thread that several share.
+
+    Args:
         config: The node's own, in which LangGraph names thread and checkpointer, and where below other graphs it is.
         context: What was chosen for it, within what its model can bear.
         owner: Whose memory it may use; `None` without an identity, then the turn goes on without memory.
@@ -50,77 +61,74 @@ class Run:
         ValueError: If its thread's id cannot be stored.
     """
 
-    config: RunnableConfig
-    context: Context
-    owner: Owner | None
-    store: BaseStore | None
-    limits: ModelProfile | None = None
-    on_server: bool = False
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        config: RunnableConfig,
+        context: Context,
+        owner: Owner | None,
+        store: BaseStore | None,
+        *,
+        limits: ModelProfile | None = None,
+        on_server: bool = False,
+    ) -> None:
+        self.config, self.context, self.owner, self.store = config, context, owner, store
+        self.limits, self.on_server = limits, on_server
+        self._configurable: Mapping[str, Any] = config.get("configurable", {})
+        self.place = (store, owner) if store is not None and owner is not None else None
+        self.thread_id = str(self._configurable.get("thread_id") or STATELESS)
         # Here, as every store and saver would refuse it later, each in its own words.
         check_encodable("thread_id", self.thread_id)
+        user, inner = vouched_in(self._configurable), store.inner if isinstance(store, ThreadedStore) else store
+        self.thread: Hashable = (id(inner), user, owner, self.thread_id)
+        self.known_as = known_as(self._configurable) or user or ""
+        self._graph, _, _ = str(self._configurable.get("checkpoint_ns") or "").rpartition("|")
+        self.is_below = bool(self._graph)
+        self.has_whole_thread = bool(self._configurable.get(CONFIG_KEY_CHECKPOINTER)) and not self.is_below
 
     @classmethod
     def of(cls, config: RunnableConfig, runtime: Runtime[Any] | ToolRuntime[Any, Any], settings: Settings) -> Self:
         """Return the run that a node of the chat graph, or one of its tools, was called in."""
         context = context_of(runtime.context)
         limits = profile(context.model, settings)
-        configurable = config.get("configurable", {})
-        return cls(
-            config=config,
-            context=fit_to_profile(context, limits),
-            owner=owner_of_run(configurable, context.agent_name, single_user=settings.single_user),
-            store=runtime.store,
-            limits=limits,
-            on_server=runtime.server_info is not None,
-        )
+        owner = owner_of_run(config.get("configurable", {}), context.agent_name, single_user=settings.single_user)
+        on_server = runtime.server_info is not None
+        return cls(config, fit_to_profile(context, limits), owner, runtime.store, limits=limits, on_server=on_server)
 
-    @cached_property
-    def _configurable(self) -> Mapping[str, Any]:
-        return self.config.get("configurable", {})
-
-    @cached_property
-    def place(self) -> tuple[BaseStore, Owner] | None:
-        """Where memory is, and whose; `None` for a run that has none."""
-        return (self.store, self.owner) if self.store is not None and self.owner is not None else None
-
-    @cached_property
-    def thread_id(self) -> str:
-        """The thread."""
-        return str(self._configurable.get("thread_id") or STATELESS)
-
-    @property
-    def thread(self) -> Hashable:
-        """What names the thread among all of this process."""
-        store = self.store.inner if isinstance(self.store, ThreadedStore) else self.store
-        return id(store), vouched_in(self._configurable), self.owner, self.thread_id
-
-    @property
-    def is_below(self) -> bool:
-        """Whether another graph runs it: then an agent may speak in a person's place, under its name."""
-        return "|" in str(self._configurable.get("checkpoint_ns"))
-
-    @property
-    def known_as(self) -> str:
-        """What the server calls the user; empty where it does not."""
-        return known_as(self._configurable) or vouched_in(self._configurable) or ""
-
-    async def mode(self) -> MemoryMode:
+    async def mode(self, seconds: float | None = None) -> MemoryMode:
         """Return what memory may do: the strictest that is declared, by whomever.
 
         Below another agent's tool nothing is learned: what stands there in a person's place was written by a model. On
         a server its rows of the assistant and the thread are read. If they cannot be, the turn goes on without memory.
         That the user has paused learning is seen where memory is read.
+
+        Args:
+            seconds: How long the server may take.
+
+        Raises:
+            TimeoutError: If it takes longer.
         """
         declared = [self.context.memory_mode, (self.config.get("metadata") or {}).get(MODE_KEY)]
-        if _is_below_tools(self._configurable):
+        # As deepagents calls its subagents. Compiled with `checkpointer=True`, a graph has the names of nodes alone.
+        is_called = any(part.partition(":")[0] == _TOOL_NODE for part in self._graph.split("|"))
+        if is_called or self._configurable.get("ls_agent_type") == "subagent":
             declared.append("read_only")
         if not self.on_server:
             return effective_mode(*declared)
-        with tolerated(logger, "the modes of assistant and thread cannot be read, incognito"):
-            return effective_mode(*declared, *await as_server(_declared_on_server(self._configurable)))
-        return "incognito"
+        async with asyncio.timeout(seconds):
+            with tolerated(logger, "the modes of assistant and thread cannot be read, incognito"):
+                return effective_mode(*declared, *await as_server(self._declared_on_server()))
+            return "incognito"
+
+    async def _declared_on_server(self) -> list[object]:
+        """Read what the assistant's and the thread's rows declare."""
+        client, thread_id = get_client(), str(self._configurable["thread_id"])
+        assistant, threads = await asyncio.gather(
+            client.assistants.get(str(self._configurable["assistant_id"])),
+            client.threads.search(ids=[thread_id], select=["thread_id", "metadata"], limit=1),
+        )
+        chosen = assistant.get("context") or assistant["config"].get("configurable") or {}
+        said = [chosen, *(each.get("metadata") or {} for each in (assistant, *threads))]
+        return [each.get(MODE_KEY) for each in said]
 
 
 def is_kept(config: RunnableConfig) -> bool:
@@ -148,21 +156,45 @@ def warn_summary_lost() -> None:
     )
 
 
-def _is_below_tools(configurable: Mapping[str, object]) -> bool:
-    """Say whether another agent's tool called this one, as deepagents calls its subagents."""
-    above, _, _ = str(configurable.get("checkpoint_ns") or "").rpartition("|")
-    # Compiled with `checkpointer=True`, a graph below it has the names of the nodes alone.
-    is_called = any(part.partition(":")[0] == _TOOL_NODE for part in above.split("|"))
-    return is_called or configurable.get("ls_agent_type") == "subagent"
+class Thread:
+    """What a state says of its thread, whatever a client has put there.
 
+    Attributes:
+        asked: Id of the newest user message; empty if there is none.
+        memory: What memory put before the model; empty in a first turn, or where a client wrote something else.
+        receipt: What memory did in the latest turn; empty where `memory` is.
+        began: When the latest turn began, seconds since the epoch; infinite where nobody knows.
+        injected: Which memory the prompt shows; `None` in a first turn.
+        epochs: The epochs under which the turn began.
+        unwritten: The turns that ended before they were written down, oldest first.
+        context: What the context tier keeps: the running summary, and what it is to know of it.
+        running: The running summary, in whatever form the state holds it.
 
-async def _declared_on_server(configurable: Mapping[str, Any]) -> Iterable[object]:
-    """Read what the assistant's and the thread's rows declare."""
-    client = get_client()
-    assistant, threads = await asyncio.gather(
-        client.assistants.get(str(configurable["assistant_id"])),
-        client.threads.search(ids=[str(configurable["thread_id"])], select=["thread_id", "metadata"], limit=1),
-    )
-    chosen = assistant.get("context") or assistant["config"].get("configurable") or {}
-    said = [chosen, *(each.get("metadata") or {} for each in (assistant, *threads))]
-    return [each.get(MODE_KEY) for each in said]
+    Args:
+        state: What a node was called with.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.messages: list[AnyMessage] = state["messages"]
+        self.asked = next((str(one.id) for one in reversed(self.messages) if isinstance(one, HumanMessage)), "")
+        self.memory = cast("MemoryState", state_of(state.get("memory")))
+        self.receipt = cast("Receipt", state_of(self.memory.get("receipt")))
+        began: object = self.memory.get("began")
+        self.began = began if isinstance(began, int | float) else math.inf
+        self.injected = Injected.from_state(self.memory)
+        self.epochs = TurnEpochs.from_state(self.memory)
+        self.unwritten = unwritten_of(self.memory.get("unwritten"))
+        self.context = state_of(state.get("context"))
+        self.running = rehydrate(self.context.get("running_summary"))
+
+    @cached_property
+    def divided(self) -> DividedMessages:
+        """The messages, parted by what the summary says of them: `live` are those that it does not stand for."""
+        return divide(self.messages, self.running)
+
+    @cached_property
+    def shown(self) -> tuple[BaseMessage, ...]:
+        """The live messages without those that `summarize` left out; never without the question."""
+        left_out = LeftOut.from_state(self.context.get(LEFT_OUT)).among(self.divided.live) - {self.asked}
+        return tuple(message for message in self.divided.live if message.id not in left_out)

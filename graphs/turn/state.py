@@ -19,7 +19,6 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, Overwrite
 from typing_extensions import TypedDict
 
-from graphs.turn.run import SummaryLost
 from memory.context.running_summary import SUMMARY_ID, RunningSummary, rehydrate
 from memory.message import PLAIN
 
@@ -179,6 +178,9 @@ NotWritten = Literal["too_late", "store_away", "failed", "mode_unknown"]
 """Why a turn ended before it was written down: the store took too long, was not asked as it had failed or hung just
 before, or failed. The thread's next turn, or the next look at checkpoints, writes it down. With `mode_unknown`, nobody
 knows whether it may be learned, so it is not."""
+
+
+SummaryLost = Literal["below_another_graph"]
 
 
 class Receipt(TypedDict, total=False):

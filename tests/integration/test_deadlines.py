@@ -18,9 +18,8 @@ from graphs.chat import build_graph
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from graphs.turn.memory import Room, TurnMemory
-from graphs.turn.run import Run
+from graphs.turn.run import Run, Thread
 from graphs.turn.state import State
-from graphs.turn.thread import Thread
 from memory.config import MemoryConfig
 from memory.context.tokens import TokenCounter
 from memory.door import arun
