@@ -1,4 +1,4 @@
-"""`palimpsest export` and `palimpsest import`: the whole memory as one file, there and back."""
+"""`palimpsest export`, `import` and `backfill`: memory as files, there and back."""
 
 import os
 import sys
@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from graphs.cli.asking import asks
-from graphs.cli.shell import Refused, Shell
+from graphs.cli.shell import Json, Refused, Shell, asks
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
 
-_REFUSED_SHOWN = 10
+_SHOWN = 10  # of what was refused or left out
 
 
 @asks(
@@ -48,9 +47,7 @@ def write_out(memory: "MemoryClient", shell: Shell, file: str, force: bool) -> N
             part.replace(path)
     except OSError as error:
         raise Refused(f"{path} cannot be written: {error.strerror}") from error
-    done = {"file": file, "bytes": size}
-    shell.answer(done)
-    shell.fields(done)
+    shell.fields({"file": file, "bytes": size})
 
 
 @asks(
@@ -64,9 +61,41 @@ def read_in(memory: "MemoryClient", shell: Shell, file: BinaryIO) -> None:
     Twice is the same as once, and nothing that is there is overwritten.
     """
     done = memory.ask("POST", "/import", content=file)
-    shell.answer(done)
-    shell.fields({**done, "created": len(done["created"]), "refused": len(done["refused"]) + done["refused_more"]})
-    for each in done["refused"][:_REFUSED_SHOWN]:
-        shell.say(f"refused line {each['line']}: {each['reason']}")
-    if done["refused"]:  # the others are in: said above, and the script that moves a memory must know
+    refused = [f"refused line {each['line']}: {each['reason']}" for each in done["refused"]]
+    shell.fields(done, created=len(done["created"]), refused=len(refused) + done["refused_more"])
+    for each in refused[:_SHOWN]:
+        shell.say(each)
+    if refused:  # the others are in: said above, and the script that moves a memory must know
+        raise click.exceptions.Exit(1)
+
+
+@asks(
+    "backfill",
+    click.Argument(["files"], nargs=-1, required=True),
+    click.Option(["--source"], help="What to call it, to take it back. Default: chatgpt, claude, …"),
+    click.Option(["--dry-run"], is_flag=True, help="Only read the files, and say what there is. Asks nobody."),
+    click.Option(["--no-learn"], is_flag=True, help="Only write it into the journal, where it can be searched."),
+    shown=("backfill chatgpt-export.zip --dry-run", "backfill notes.jsonl --source notes"),
+)
+def backfill(
+    memory: "MemoryClient", shell: Shell, files: tuple[str, ...], source: str | None, dry_run: bool, no_learn: bool
+) -> None:
+    """Learn from conversations that you had elsewhere. Twice is the same as once, and what was broken off goes on.
+
+    FILES are exports of ChatGPT or Claude (the ZIP, or its conversations.json), or JSONL with a message a line. First
+    all of it goes into the journal, at its own dates. Then it is learned, oldest first, as turns are.
+    """
+    from graphs.cli.importing import Sending, gather  # with the readers of exports
+
+    plan = gather(files)
+    done: dict[str, Json] = plan.estimate()
+    if not dry_run:
+        done |= Sending(memory, shell, plan, source).send_all(learn=not no_learn)
+        shell.note("to take it back: palimpsest erase source ID; what waits, a server learns, then run this again")
+    shell.fields(done)
+    for flaw in plan.flaws[:_SHOWN]:
+        shell.note(f"left out: {flaw.place}: {flaw.reason}")
+    if more := plan.flaws[_SHOWN:]:
+        shell.note(f"left out: {len(more)} more")
+    if plan.flaws or done.get("dead"):  # the others are in, and a script must know that these are not
         raise click.exceptions.Exit(1)

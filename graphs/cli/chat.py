@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphs.cli.asking import AGENT, JSON, TOKEN, URL
-from graphs.cli.shell import Json, Refused, Shell, as_json, counted, examples, plain
+from graphs.cli.shell import AGENT, JSON, TOKEN, URL, Json, Refused, Shell, as_json, counted, examples, plain
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
@@ -43,7 +42,6 @@ def chat(
     mode: str | None,
     assistant: str,
     wait: float | None,
-    as_json: bool,
     **where: Any,
 ) -> None:
     """Talk to the server, and see what memory does: each TEXT is a turn, else what is typed or piped in, a line each.
@@ -53,7 +51,6 @@ def chat(
     """
     from graphs.cli.client import open_memory  # with httpx: a help does not wait for it
 
-    shell.as_json = as_json
     is_typed = not said and sys.stdin.isatty()
     with open_memory(shell, **where) as memory:
         talk = _Talk(shell, memory, assistant)

@@ -85,73 +85,65 @@ def gather(files: Iterable[str]) -> ImportPlan:
     return plan
 
 
-def send_all(memory: MemoryClient, shell: Shell, plan: ImportPlan, name: str | None, *, learn: bool) -> dict[str, Json]:
-    """Write all of it into the journal, and have it learned; return what that did, in messages.
+@dataclass(slots=True)
+class Sending:
+    """Sends an import to memory.
 
-    Args:
+    Attributes:
         memory: Takes it.
         shell: Where it is told how much is done.
         plan: What there is.
         name: What the import is called; by default as where each conversation was held.
-        learn: Whether it is to be learned.
+        tokens: What is sent with a piece of each source, by the source's name.
     """
-    tokens: dict[str, str] = {}
-    portion = 0
-    for origin in dict.fromkeys(each.origin for each in plan.conversations):
-        opened = memory.ask("PUT", f"/sources/{name or origin}", {"origin": origin})
-        tokens[opened["name"]], portion = opened["token"], opened["limits"]["portion_messages"]
-    done = _send(memory, shell, plan, name, tokens)
-    if learn and tokens:
-        done = _send(memory, shell, plan, name, tokens, portion) | {"journal": done["journal"]}
-    if plan.facts:
-        # An export may hold what waits, and is the same twice.
-        held = {"category": "knowledge", "confidence": 1, "status": "waiting"}
-        lines: list[Json] = [{"format": FORMAT, "schema": SCHEMA}]
-        lines += [{"fact": {"content": each, **held}} for each in plan.facts]
-        memory.ask("POST", "/import", content=io.BytesIO("\n".join(map(json.dumps, lines)).encode()))
-    waiting, dead = _left(memory, tokens)
-    return {"sources": sorted(tokens), **done, "waiting": waiting, "dead": dead}
 
+    memory: MemoryClient
+    shell: Shell
+    plan: ImportPlan
+    name: str | None
+    tokens: dict[str, str] = field(default_factory=dict)
 
-def _send(
-    memory: MemoryClient, shell: Shell, plan: ImportPlan, name: str | None, tokens: dict[str, str], portion: int = 0
-) -> dict[str, int]:
-    """Send all of it once, and return what that did, as the answers say.
+    def send_all(self, *, learn: bool) -> dict[str, Json]:
+        """Write all of it into the journal, and have it learned; return what that did, in messages."""
+        portion = 0
+        for origin in dict.fromkeys(each.origin for each in self.plan.conversations):
+            opened = self.memory.ask("PUT", f"/sources/{self.name or origin}", {"origin": origin})
+            self.tokens[opened["name"]], portion = opened["token"], opened["limits"]["portion_messages"]
+        done = self._send(_PIECE_MESSAGES, learned=False)
+        if learn and self.tokens:
+            done |= {**self._send(portion, learned=True), "journal": done["journal"]}
+            self._wait_until_fewer_wait(1)
+        if self.plan.facts:
+            # An export may hold what waits, and is the same twice.
+            held = {"category": "knowledge", "confidence": 1, "status": "waiting"}
+            lines: list[Json] = [{"format": FORMAT, "schema": SCHEMA}]
+            lines += [{"fact": {"content": each, **held}} for each in self.plan.facts]
+            self.memory.ask("POST", "/import", content=io.BytesIO("\n".join(map(json.dumps, lines)).encode()))
+        return {"sources": sorted(self.tokens), **done, "waiting": self._left("waiting"), "dead": self._left("dead")}
 
-    Args:
-        memory: Takes it.
-        shell: Where it is told how much is done.
-        plan: What there is.
-        name: What the import is called.
-        tokens: What is sent with a piece of each source.
-        portion: So many messages go together to be learned, no faster than that is done; 0 only writes them down.
-    """
-    done, told = dict.fromkeys(_COUNTS, 0), time.monotonic()
-    for source, piece in _pieces(plan.conversations, name, portion or _PIECE_MESSAGES):
-        held, path = [each.to_json() for each in piece], f"/sources/{source}/conversations"
-        answer = memory.post(path, token=tokens[source], conversations=held, learn=bool(portion))
-        done = {each: done[each] + answer[each] for each in _COUNTS}
-        if memory.is_local and portion and answer["waiting"] >= _ON_THE_WAY_IN_FILES:
-            break
-        if portion and answer["waiting"] >= _ON_THE_WAY:
-            _wait_until_fewer_wait(memory, tokens, _ON_THE_WAY)
-        if time.monotonic() - told > _SAY_EVERY_SECONDS:
-            told = time.monotonic()
-            shell.note(f"so far: {', '.join(f'{number} {each}' for each, number in done.items())}")
-    if portion:
-        _wait_until_fewer_wait(memory, tokens, 1)
-    return done
+    def _send(self, most: int, *, learned: bool) -> dict[str, int]:
+        """Send all of it once, so many messages together; what is to be learned, no faster than that is done."""
+        done, told = dict.fromkeys(_COUNTS, 0), time.monotonic()
+        for source, piece in _pieces(self.plan.conversations, self.name, most):
+            held, path = [each.to_json() for each in piece], f"/sources/{source}/conversations"
+            answer = self.memory.post(path, token=self.tokens[source], conversations=held, learn=learned)
+            done = {each: done[each] + answer[each] for each in _COUNTS}
+            if learned and self.memory.is_local and answer["waiting"] >= _ON_THE_WAY_IN_FILES:
+                break
+            if learned and answer["waiting"] >= _ON_THE_WAY:
+                self._wait_until_fewer_wait(_ON_THE_WAY)
+            if time.monotonic() - told > _SAY_EVERY_SECONDS:
+                told = time.monotonic()
+                self.shell.note(f"so far: {', '.join(f'{number} {each}' for each, number in done.items())}")
+        return done
 
+    def _wait_until_fewer_wait(self, most: int) -> None:
+        while not self.memory.is_local and self._left("waiting") >= most:
+            time.sleep(_LOOK_AGAIN_SECONDS)
 
-def _left(memory: MemoryClient, names: Iterable[str]) -> tuple[int, int]:
-    """Return how many messages of sources wait to be learned, and how many of their updates failed for good."""
-    ours = [each for each in memory.get("/sources")["sources"] if each["name"] in names]
-    return sum(each["waiting"] for each in ours), sum(each["dead"] for each in ours)
-
-
-def _wait_until_fewer_wait(memory: MemoryClient, names: Iterable[str], most: int) -> None:
-    while not memory.is_local and _left(memory, names)[0] >= most:
-        time.sleep(_LOOK_AGAIN_SECONDS)
+    def _left(self, count: str) -> int:
+        """Return how many messages of the sources wait, or how many of their updates are dead."""
+        return sum(each[count] for each in self.memory.get("/sources")["sources"] if each["name"] in self.tokens)
 
 
 def _pieces(

@@ -1,23 +1,28 @@
-"""How every command ends: with its answer and 0, with one sentence and 1, or told how it is used and 2.
+"""What commands are typed into: which memory one is about, how its answer is shown, and how it ends.
 
-What prints an answer is here too: tables for a person, lines with tabs for a pipe, the API's own JSON for a program.
+Each ends with its answer and 0, with one sentence and 1, or told how it is used and 2. An answer is a table for a
+person, lines with tabs for a pipe, the API's own JSON for a program.
 """
 
 import io
 import json
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate
 
 import click
 
 if TYPE_CHECKING:
     import httpx
 
+    from graphs.cli.client import MemoryClient
+
 Json = Any
 """What the memory API answers: objects, lists and their values."""
+Run = Callable[Concatenate["MemoryClient", "Shell", ...], None]
+"""What a command does with the memory that it is about, and where it prints; what is typed follows by name."""
 
 
 class Refused(Exception):
@@ -49,11 +54,6 @@ class Shell:
     environ: Mapping[str, str] | None = None
     transport: "httpx.BaseTransport | None" = None
 
-    def answer(self, body: Json) -> None:
-        """Print an answer to who asked for JSON."""
-        if self.as_json:
-            click.echo(as_json(body, indent=2))
-
     def say(self, text: str, **style: Any) -> None:
         """Print a line of the answer."""
         if not self.as_json:
@@ -63,21 +63,30 @@ class Shell:
         """Print a line that is no part of the answer."""
         self.say(text, err=True)
 
-    def rows(self, found: Sequence[Json], *columns: str) -> None:
-        """Print these fields of all that was found, a row each."""
-        self.table(columns, [[each[name] for name in columns] for each in found])
+    def answer(self, body: Json, said: str = "") -> None:
+        """Print an answer to who asked for JSON, to a person what is said of it."""
+        if self.as_json:
+            click.echo(as_json(body, indent=2))
+        elif said:
+            self.say(said)
+
+    def fields(self, body: Json, **instead: Json) -> None:
+        """Print an answer, to a person a field a row; some as they are told instead."""
+        self.answer(body)
+        rows = []
+        for name, said in {**body, **instead}.items():
+            parts = [f"{number} {kind}" for kind, number in said.items()] if isinstance(said, dict) else said
+            rows.append((name, ", ".join(map(str, parts)) if isinstance(parts, list) else parts))
+        self._table(("field", "value"), rows)
+
+    def rows(self, body: Json, found: Sequence[Json], *columns: str) -> None:
+        """Print an answer, to a person these fields of all that was found, a row each."""
+        self.answer(body)
+        self._table(columns, [[each[name] for name in columns] for each in found])
         if not found:
             self.note("nothing is there")
 
-    def fields(self, answer: Json) -> None:
-        """Print what an answer says, a field a row."""
-        rows = []
-        for name, said in answer.items():
-            parts = [f"{number} {kind}" for kind, number in said.items()] if isinstance(said, dict) else said
-            rows.append((name, ", ".join(map(str, parts)) if isinstance(parts, list) else parts))
-        self.table(("field", "value"), rows)
-
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    def _table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Print rows: in a terminal under their names, elsewhere a line each with tabs between the cells."""
         cells = [[" ".join(plain(str(cell)).split()) for cell in row] for row in rows]
         if not sys.stdout.isatty():
@@ -101,9 +110,9 @@ def plain(text: str) -> str:
     return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) != "Cc")
 
 
-def counted(number: int, thing: str, things: str = "") -> str:
+def counted(number: int, thing: str) -> str:
     """Return `1 fact`, `2 facts`."""
-    return f"{number} {thing if number == 1 else things or f'{thing}s'}"
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def examples(*lines: str) -> str:
@@ -128,6 +137,78 @@ def confirm_first(what: str, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise Refused("nobody can be asked here: --yes says yes")
     click.confirm("Go on?", abort=True, err=True)
+
+
+def _answer_json(ctx: click.Context, _: click.Parameter, said: bool) -> None:
+    ctx.ensure_object(Shell).as_json = said
+
+
+URL = click.Option(["--url"], help="The server. Default: PALIMPSEST_URL, or the one of this folder.")
+TOKEN = click.Option(["--token"], help="Your token, where users log in. Default: PALIMPSEST_TOKEN.")
+AGENT = click.Option(["--agent"], default="default", help="Whose memory: an agent_name.")
+LOCAL = click.Option(["--local"], is_flag=True, help="Ask no server, but this folder's files.")
+YES = click.Option(["--yes", "-y"], is_flag=True, help="Do not ask.")
+JSON = click.Option(
+    ["--json"], is_flag=True, expose_value=False, callback=_answer_json, help="Print the API's own answer as JSON."
+)
+
+
+def asks(
+    name: str, *typed: click.Parameter, shown: Sequence[str] = (), does: str = ""
+) -> Callable[[Run], click.Command]:
+    """Return what makes a command of a function: with the options that say which memory it is about, which is opened.
+
+    Args:
+        name: What is typed for it.
+        typed: What else is.
+        shown: Examples of its use.
+        does: What it does; by default the function's docstring says so.
+    """
+
+    def decorate(run: Run) -> click.Command:
+        @click.pass_obj
+        def command(shell: Shell, /, url: str, token: str, agent: str, local: bool, **given: Any) -> None:
+            from graphs.cli.client import open_memory  # with httpx and settings: a help does not wait for imports
+
+            with open_memory(shell, url, token, agent, local) as memory:
+                run(memory, shell, **given)
+
+        params = [*typed, URL, TOKEN, AGENT, LOCAL, JSON]
+        return click.Command(
+            name, callback=command, params=params, help=does or run.__doc__, epilog=examples(*shown) if shown else None
+        )
+
+    return decorate
+
+
+def route(
+    name: str,
+    asked: str,
+    show: Callable[[Shell, Json], None],
+    does: str,
+    *typed: click.Parameter,
+    shown: Sequence[str] = (),
+    **fixed: object,
+) -> click.Command:
+    """Return a command that asks the API one thing.
+
+    Args:
+        name: What is typed for it.
+        asked: Method and path. What is typed under a name of the path goes there, the rest into query or body.
+        show: Shows a person the answer.
+        does: What it does.
+        typed: What else is typed, under the API's names.
+        shown: Examples of its use.
+        fixed: What the body says whatever is typed.
+    """
+    method, _, path = asked.partition(" ")
+
+    @asks(name, *typed, shown=shown, does=does)
+    def command(memory: "MemoryClient", shell: Shell, **given: object) -> None:
+        fields = {each: said for each, said in given.items() if f"{{{each}}}" not in path}
+        show(shell, memory.ask(method, path.format(**given), {**fields, **fixed}))
+
+    return command
 
 
 class CommandLine(click.Group):
@@ -157,8 +238,7 @@ class CommandLine(click.Group):
             if shell.debug and not isinstance(error, Refused):
                 raise
             refused = error if isinstance(error, Refused) else Refused(_unforeseen(error))
-            said = as_json(refused.problem) if shell.as_json else f"Error: {refused}"
-            click.echo(said, err=True)
+            click.echo(as_json(refused.problem) if shell.as_json else f"Error: {refused}", err=True)
             ctx.exit(1)
 
 

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from langgraph_sdk import Auth
 
-from graphs.cli.token import make_token
+from graphs.cli.main import make_token
 from graphs.server.authenticate import Authenticator, User, checked, load_authenticator
 from graphs.server.permissions import OPERATOR
 from graphs.settings import AuthSettings, Settings
@@ -194,7 +194,7 @@ def test_a_refusal_says_what_is_wrong_with_the_signature(hmac: Authenticator) ->
     ],
 )
 def test_a_token_of_the_command_is_taken_by_the_server(settings: AuthSettings) -> None:
-    made = make_token(settings, "ada@example.org", [OPERATOR], now=int(time.time()), seconds=60)
+    made = make_token(settings, "ada@example.org", [OPERATOR], seconds=60)
     assert load_authenticator(settings)(f"Bearer {made}") == User(
         identity="ada@example.org", display_name="ada@example.org", permissions=[OPERATOR]
     )
@@ -213,4 +213,4 @@ def test_a_token_of_the_command_is_taken_by_the_server(settings: AuthSettings) -
 )
 def test_no_token_is_made_that_the_server_would_refuse(settings: AuthSettings, user: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        make_token(settings, user, [], now=int(time.time()), seconds=60)
+        make_token(settings, user, [], seconds=60)
