@@ -1,8 +1,7 @@
 """The memory API in process: real routes on an in-memory store, with recording stand-ins for server and threads."""
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import httpx
@@ -11,12 +10,11 @@ from langgraph.store.memory import InMemoryStore
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 
-from graphs.persistence.sqlite_saver import CheckpointFile
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit
 from graphs.server.asgi import Guarded
 from graphs.server.page import page_door, routes
-from graphs.server.threads import ServerCrons, ServerThreads
+from graphs.server.threads import ServerThreads
 from graphs.settings import Settings
 from memory.door import arun
 from memory.facts.changes import Change, Extraction
@@ -62,30 +60,16 @@ class FakeThreads(ServerThreads):
         del self.rows[thread_id]
         self.deleted.append(thread_id)
 
-    async def revive(self, user_id: str, thread_ids: Iterable[str]) -> list[str]:
-        revived = [thread_id for thread_id in thread_ids if thread_id not in self.rows]
-        for thread_id in revived:
-            self.add(user_id, thread_id)
-        return revived
+    async def revive(self, user_id: str, thread_ids: Iterable[str]) -> None:
+        for thread_id in thread_ids:
+            if thread_id not in self.rows:
+                self.add(user_id, thread_id)
 
-    async def all_of(self, user_id: str) -> AsyncIterator[str]:
-        for thread_id in [thread_id for thread_id, row in self.rows.items() if row[0] == user_id]:
-            yield thread_id
+    async def all_of(self, user_id: str) -> list[str]:
+        return [thread_id for thread_id, row in self.rows.items() if row[0] == user_id]
 
-
-class FakeCrons(ServerCrons):
-    """Crons of a server, as a table: owner and payload by id."""
-
-    def __init__(self) -> None:
-        super().__init__(single_user=False)
-        self.rows: dict[str, tuple[str, dict[str, Any]]] = {}
-
-    async def all_of(self, user_id: str) -> AsyncIterator[tuple[str, Mapping[str, Any]]]:
-        for cron_id in [cron_id for cron_id, (owner, _) in self.rows.items() if owner == user_id]:
-            yield cron_id, self.rows[cron_id][1]
-
-    async def delete(self, cron_id: str) -> None:
-        del self.rows[cron_id]
+    async def crons_of(self, user_id: str) -> dict[str, Mapping[str, Any]]:
+        return {}
 
 
 class MemoryApp:
@@ -98,24 +82,17 @@ class MemoryApp:
         store: BaseStore | None = None,
         per_minute: int = 100_000,
         threads: FakeThreads | None = None,
-        crons: FakeCrons | None = None,
         clock: Clock | None = None,
-        checkpoints: Path = Path("no such file"),
     ):
         self.store = store or InMemoryStore()
         self.threads = threads or FakeThreads()
-        self.crons = crons or FakeCrons()
         self.clock = clock or Clock()
-        self.logs_emptied = 0
         self.woken: list[tuple[Owner, str]] = []
         self.forgotten: list[str] = []
         self.service = Service(
             settings=settings or Settings(),
             store=self.store,
             threads=self.threads,
-            crons=self.crons,
-            checkpoints=CheckpointFile(checkpoints),
-            empty_logs=self._empty_logs,
             clock=self.clock,
             forget=self.forgotten.append,
             wake=lambda owner, thread_id: self.woken.append((owner, thread_id)),
@@ -127,9 +104,6 @@ class MemoryApp:
         ]
         self.app = MemoryApi(routes, middleware=guards)
         self.app.state.service = self.service
-
-    async def _empty_logs(self) -> None:
-        self.logs_emptied += 1
 
     def user(self, name: str | None, **headers: str) -> httpx.AsyncClient:
         """Return a client on behalf of a user; `None` is nobody."""

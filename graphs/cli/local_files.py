@@ -4,7 +4,6 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, cast
 
@@ -12,13 +11,11 @@ import httpx
 from starlette.types import ASGIApp
 
 from graphs.cli.shell import Refused
-from graphs.persistence import leave_no_bytes
-from graphs.persistence.sqlite_saver import CheckpointFile
 from graphs.persistence.sqlite_store import open_store
-from graphs.process.data_folder import CHECKPOINTS, STORE, unfit
+from graphs.process.data_folder import STORE, unfit
 from graphs.server.api import MemoryApi, Service
 from graphs.server.api.guard import RateLimit
-from graphs.server.threads import ServerCrons, ServerThreads
+from graphs.server.threads import ServerThreads
 from graphs.settings import Settings, under_langgraph_dev
 
 if TYPE_CHECKING:
@@ -69,15 +66,11 @@ class LocalFiles(httpx.BaseTransport):
         return asyncio.run(self._answer(request))
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
-        checkpoints = CheckpointFile(self.folder / CHECKPOINTS)
         async with open_store(self.folder / STORE) as store:
             self.api.state.service = Service(
                 settings=self.settings,
                 store=store,
                 threads=ServerThreads(True, lambda: cast("LangGraphClient", _NoServer())),
-                crons=ServerCrons(True, lambda: cast("LangGraphClient", _NoServer())),
-                checkpoints=checkpoints,
-                empty_logs=partial(leave_no_bytes, self.folder),
                 limit=RateLimit(1_000_000_000),
                 forget=lambda _: None,
                 wake=lambda _owner, _thread: None,  # a server, or the next one, finds what waits

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphs.process.identity import as_server
 from graphs.server.asgi import get
-from graphs.server.threads import all_pages
+from graphs.server.threads import all_pages, rows_of
 from graphs.turn.state import MEMORY_KEY
 from memory.context.running_summary import state_of
 from memory.door import arun, tolerated
@@ -158,7 +158,7 @@ async def _doomed(scope: Scope, kind: str, named: str) -> list[str]:
 
 async def is_there(thread_id: str) -> bool:
     """Say whether the server has a thread, whoever's it is."""
-    return bool(await as_server(get_client().threads.search(ids=[thread_id], select=["thread_id"], limit=1)))
+    return thread_id in await rows_of(get_client(), [thread_id])
 
 
 async def drop_old_threads(days: int, now: float) -> None:

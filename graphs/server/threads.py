@@ -11,7 +11,6 @@ import httpx
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import NotFoundError
-from langgraph_sdk.schema import ThreadSelectField
 
 from graphs.process.identity import OWNER_KEY, as_server
 from memory.context.running_summary import state_of
@@ -25,7 +24,6 @@ logger = logging.getLogger(__name__)
 
 _PAGE = 100
 _CANCEL_SECONDS = 5.0
-_SELECTED: list[ThreadSelectField] = ["thread_id", "metadata"]
 
 
 async def all_pages(page_at: Callable[[int], Coroutine[object, object, Sequence[T]]], size: int) -> AsyncIterator[T]:
@@ -43,8 +41,19 @@ async def all_pages(page_at: Callable[[int], Coroutine[object, object, Sequence[
             return
 
 
-class _Owned:
-    """What users have made on the server that this process is.
+async def rows_of(client: LangGraphClient, thread_ids: Iterable[str]) -> dict[str, Json]:
+    """Return the metadata of those of the threads that the server has, whoever's they are, by their ids."""
+    # Searched, not read: an unknown id is no error then, and the values stay where they are.
+    rows, ids = dict[str, Json](), [*thread_ids]
+    for at in range(0, len(ids), _PAGE):
+        some = ids[at : at + _PAGE]
+        found = await as_server(client.threads.search(ids=some, select=["thread_id", "metadata"], limit=len(some)))
+        rows |= {str(row["thread_id"]): row.get("metadata") or {} for row in found}
+    return rows
+
+
+class ServerThreads:
+    """What users have made on the server that this process is; what is unknown and what is another's look the same.
 
     Args:
         single_user: Whether nobody logs in: then nothing has an owner, and all belongs to the one user there is.
@@ -54,31 +63,32 @@ class _Owned:
     def __init__(self, single_user: bool, client: Callable[[], LangGraphClient] = get_client) -> None:
         self._single_user, self._client = single_user, client
 
+    async def all_of(self, user_id: str) -> list[str]:
+        """Return the ids of the user's threads."""
+        found = await self._owned(user_id, self._client().threads.search, select=["thread_id", "metadata"])
+        return [str(thread["thread_id"]) for thread in found]
+
+    async def crons_of(self, user_id: str) -> dict[str, Json]:
+        """Return what the runs of each of the user's crons are given, by its id."""
+        found = await self._owned(user_id, self._client().crons.search)
+        return {str(each["cron_id"]): {name: each.get(name) for name in ("payload", "metadata")} for each in found}
+
     async def _owned(self, user_id: str, search: Callable[..., Coroutine[Any, Any, Any]], **options: Any) -> list[Any]:
         """Return what of a kind a user has, the oldest first: what is made meanwhile does not shift a page."""
         options |= {"metadata": None if self._single_user else {OWNER_KEY: user_id}, "limit": _PAGE}
         options |= {"sort_by": "created_at", "sort_order": "asc"}
         # All pages are read before who asked deletes one, which would shift the next page.
         pages = all_pages(lambda offset: search(offset=offset, **options), _PAGE)
-        return [each async for each in pages if self._belongs(each, user_id)]
+        return [each async for each in pages if self._belongs(each.get("metadata"), user_id)]
 
-    def _belongs(self, found: Mapping[str, Any], user_id: str) -> bool:
-        owner = (found.get("metadata") or {}).get(OWNER_KEY)
-        return bool(owner == user_id or (self._single_user and not owner))
-
-
-class ServerThreads(_Owned):
-    """The threads; an unknown one and one of another user look the same."""
+    def _belongs(self, metadata: Json | None, user_id: str) -> bool:
+        owner = (metadata or {}).get(OWNER_KEY)
+        return owner == user_id or (self._single_user and not owner)
 
     async def metadata(self, user_id: str, thread_id: str) -> Json | None:
         """Return the metadata of a user's thread, or `None`."""
-        # Searched, not read: an unknown id is no error then, and the values stay where they are.
-        found = await self._known([thread_id])
-        return found[0].get("metadata") or {} if found and self._belongs(found[0], user_id) else None
-
-    async def _known(self, thread_ids: list[str]) -> Sequence[Mapping[str, Any]]:
-        search = self._client().threads.search
-        return await as_server(search(ids=thread_ids, select=_SELECTED, limit=len(thread_ids)))
+        found = (await rows_of(self._client(), [thread_id])).get(thread_id)
+        return found if found is not None and self._belongs(found, user_id) else None
 
     async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
         """Write the mode into the metadata of a thread."""
@@ -95,50 +105,23 @@ class ServerThreads(_Owned):
                 states = await as_server(threads.get_history(thread_id, limit=1))
         except NotFoundError:
             return {}
-        memory = state_of(states[0]["values"] if states else None).get("memory")
-        return memory if isinstance(memory, dict) else {}
+        return state_of(state_of(states[0]["values"] if states else None).get("memory"))
+
+    async def revive(self, user_id: str, thread_ids: Iterable[str]) -> None:
+        """Give those of the threads a row again that have none, so that they can be deleted."""
+        # An id that is there already may be another user's: only what the server has not is made.
+        ids, metadata = [*thread_ids], {} if self._single_user else {OWNER_KEY: user_id}
+        rows, threads = await rows_of(self._client(), ids), self._client().threads
+        for thread_id in (each for each in ids if each not in rows):
+            await as_server(threads.create(thread_id=thread_id, metadata=metadata, if_exists="do_nothing"))
 
     async def delete(self, thread_id: str) -> None:
         """Stop what runs in a thread, then delete its checkpoints and its row."""
         await as_server(_stop_and_delete(self._client(), thread_id))
 
-    async def revive(self, user_id: str, thread_ids: Iterable[str]) -> list[str]:
-        """Give those of the threads a row again that have none, so that they can be deleted; return which."""
-        revived: list[str] = []
-        for ids in batched(thread_ids, _PAGE):
-            # An id that is there already may be another user's: only what the server has not is made.
-            lost = set(ids).difference(str(thread["thread_id"]) for thread in await self._known(ids))
-            metadata = {} if self._single_user else {OWNER_KEY: user_id}
-            create = self._client().threads.create
-            for thread_id in filter(lost.__contains__, ids):
-                await as_server(create(thread_id=thread_id, metadata=metadata, if_exists="do_nothing"))
-                revived.append(thread_id)
-        return revived
-
-    async def all_of(self, user_id: str) -> AsyncIterator[str]:
-        """Yield the ids of the user's threads."""
-        for thread in await self._owned(user_id, self._client().threads.search, select=_SELECTED):
-            yield str(thread["thread_id"])
-
-
-class ServerCrons(_Owned):
-    """The crons."""
-
-    async def all_of(self, user_id: str) -> AsyncIterator[tuple[str, Json]]:
-        """Yield the id of each of the user's crons, and what its runs are given."""
-        for cron in await self._owned(user_id, self._client().crons.search):
-            yield str(cron["cron_id"]), {"payload": cron.get("payload"), "metadata": cron.get("metadata")}
-
-    async def delete(self, cron_id: str) -> None:
+    async def delete_cron(self, cron_id: str) -> None:
         """Delete a cron: it runs no more."""
         await as_server(self._client().crons.delete(cron_id))
-
-
-def batched(ids: Iterable[str], size: int) -> Iterator[list[str]]:
-    """Yield the ids in lists of this size."""
-    rest = iter(ids)
-    while page := list(itertools.islice(rest, size)):
-        yield page
 
 
 async def _stop_and_delete(client: LangGraphClient, thread_id: str) -> None:

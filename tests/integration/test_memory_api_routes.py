@@ -33,10 +33,11 @@ async def test_who_a_stranger_is_matters_before_what_he_sends(app: MemoryApp, ki
 @pytest.mark.parametrize(
     ("body", "detail"),
     [
-        (b"", "body: Invalid JSON: EOF while parsing a value at line 1 column 0"),
-        (b"[" * 50_000, "body: Invalid JSON: recursion limit exceeded"),
-        (b"\xff", "body: Invalid JSON: expected value at line 1 column 1"),
-        (b"[]", "body: Input should be an object"),
+        (b"", "body: Field required"),
+        (b"[" * 50_000, "body: There was an error parsing the body"),
+        (b"\xff", "body: There was an error parsing the body"),
+        (b"{", "body.1: JSON decode error"),
+        (b"[]", "body: Input should be a valid dictionary"),
         (b'{"content": "Lives in Oslo"}', "category: Field required"),
     ],
 )

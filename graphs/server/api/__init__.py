@@ -1,7 +1,6 @@
 """The memory API: a person's control over what is remembered about them, as routes of the server's HTTP app."""
 
 from collections.abc import Iterable
-from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute
 
-from graphs.persistence import checkpoints_of, leave_no_bytes
 from graphs.server.api import (
     approval,
     archive,
@@ -27,7 +25,7 @@ from graphs.server.api import (
 )
 from graphs.server.api.guard import RateLimit
 from graphs.server.api.routing import PREFIX, Service
-from graphs.server.threads import ServerCrons, ServerThreads
+from graphs.server.threads import ServerThreads
 
 if TYPE_CHECKING:
     from graphs.process.service import MemoryService
@@ -73,9 +71,6 @@ def service_of(memory: "MemoryService", store: BaseStore) -> Service:
         settings=settings,
         store=store,
         threads=ServerThreads(settings.single_user, memory.client),
-        crons=ServerCrons(settings.single_user, memory.client),
-        checkpoints=checkpoints_of(settings),
-        empty_logs=partial(leave_no_bytes, settings.data_dir),
         limit=RateLimit(settings.requests_per_minute),
         forget=memory.forget,
         recalling=memory.recalling,

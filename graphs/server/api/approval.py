@@ -4,7 +4,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from graphs.server.api.facts import facts_of
 from graphs.server.api.journal import asked_about
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from memory.config import Approval as Choice
@@ -43,20 +42,15 @@ class ApprovalChoice(StrictModel):
 @router.answers("GET /approval")
 async def get_approval(call: AgentCall) -> Approval:
     """Read what waits for the user's yes: by their own choice, and by the deployment's."""
-    control, waiting = await call.run(read_control(call.owner)), await facts_of(call).alist("waiting")
-    return approval_of(call, control, len(waiting), len(await asked_about(call, control.epoch)))
+    control, waiting = await call.run(read_control(call.owner)), await call.facts.alist("waiting")
+    return approval_of(call, control, len(waiting), len(await asked_about(call)))
 
 
 @router.answers("PUT /approval")
 async def put_approval(call: AgentCall, choice: ApprovalChoice) -> Approval:
     """Choose, for all agents. What is in use stays so, and what waits goes on waiting."""
-    await choose(call, choice)
-    return await get_approval(call)
-
-
-async def choose(call: Call, choice: ApprovalChoice) -> None:
-    """Write the choice of a call's user."""
     await call.run(change_control(call.owner, approval=choice.approval))
+    return await get_approval(call)
 
 
 def approval_of(call: Call, control: Control, waiting: int, messages: int) -> Approval:

@@ -2,16 +2,15 @@
 
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from graphs.server.api.guard import body_of, check_json, from_value_error
+from graphs.server.api.guard import bounded, check_json, from_value_error
 from graphs.server.api.routing import AgentCall, ApiModel, MemoryRouter
 from memory.archive.entries import aexport
-from memory.archive.importing import Importer
+from memory.archive.importing import Imported, Importer
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +86,7 @@ async def export(call: AgentCall) -> StreamingResponse:
     # FastAPI would read a body that it knows of as a whole.
     openapi_extra={"requestBody": {"required": True, **_LINES}},
 )
-async def take_in(request: Request, call: AgentCall) -> dict[str, Any]:
+async def take_in(request: Request, call: AgentCall) -> Imported:
     """Take an export in; twice is the same as once, and nothing that is there is overwritten.
 
     It is read and written in pieces. What breaks off in the middle can be sent again.
@@ -95,7 +94,7 @@ async def take_in(request: Request, call: AgentCall) -> dict[str, Any]:
     check_json(request)
     importer = Importer(call.owner, call.config, call.now)
     try:
-        async for line in lines_of(body_of(request, LARGEST_BODY)):
+        async for line in lines_of(bounded(request, LARGEST_BODY).stream()):
             importer.take(line)
             # In pieces, so not all or nothing: an export may be larger than memory.
             if importer.has_much:
@@ -106,4 +105,4 @@ async def take_in(request: Request, call: AgentCall) -> dict[str, Any]:
         raise from_value_error(ValueError(said), [said.partition(" ")[0].rstrip(":")]) from None
     for thread_id in importer.waiting_threads:
         call.service.wake(call.owner, thread_id)
-    return asdict(done)
+    return done

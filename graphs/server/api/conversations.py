@@ -7,7 +7,6 @@ from uuid import UUID
 from fastapi import Query
 from pydantic import Field, JsonValue
 
-from graphs.server.api.facts import facts_of
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from memory.injection.injected import Injected
@@ -84,7 +83,7 @@ async def get_turn(call: AgentCall, thread_id: str, asked: Annotated[TurnFilter,
     tokens = receipt.get("tokens")
     counts = tokens if isinstance(tokens, Mapping) else {}  # a client may have written anything into the state
     shown = Injected.from_state(memory) or Injected()
-    contents = {fact.id: fact.content for fact in await facts_of(call).alist()}
+    contents = {fact.id: fact.content for fact in await call.facts.alist()}
     return Turn(
         thread_id=thread_id,
         facts=[Shown(id=fact_id, content=contents.get(fact_id)) for fact_id in shown.fact_ids()],

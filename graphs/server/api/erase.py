@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from graphs.persistence import checkpoints_of, leave_no_bytes
 from graphs.process.identity import LOCAL_USER
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
@@ -23,8 +24,8 @@ logger = logging.getLogger(__name__)
 
 router = MemoryRouter()
 
-_TRIES = 3
-_PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
+# Before each try: a deletion may fail, and is answered before it is on disk.
+_PAUSES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
 
 
 class FactErasure(StrictModel):
@@ -86,7 +87,7 @@ async def erase_source(call: AgentCall, wanted: SourceErasure) -> Erased:
     """Take back what was imported under a name: journal, pending updates, and the facts that nothing else supports."""
     done = await call.run(taking_back.erase_source(call.owner, wanted.source, call.now, call.config))
     call.service.forget(call.owner.segment)
-    await call.service.empty_logs()
+    await leave_no_bytes(call.service.settings.data_dir)
     return Erased(items=done.items, facts_kept=done.kept, facts_restored=done.restored)
 
 
@@ -96,42 +97,36 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
 
     Conversations and crons that hold the words of its facts are named; what assistants said of them there is not told.
     """
-    thread_id = str(wanted.thread_id)
-    there = await call.service.threads.metadata(call.user_id, thread_id) is not None
-    if not there and not await _is_orphan(call, thread_id):
-        raise RefusedRequest(404, "you have no thread with this id")
+    thread_id, service = str(wanted.thread_id), call.service
+    if await service.threads.metadata(call.user_id, thread_id) is None:
+        # Without a row it is the user's by whose memory it fed, or whose checkpoints it has.
+        fed = [owner.segment == call.owner.segment for owner in await call.run(read_owners(thread_id))]
+        if not (all(fed) if fed else thread_id in await orphans_of(call)):
+            raise RefusedRequest(404, "you have no thread with this id")
     said = (await call.run(read_fact_history(call.owner))).first_said_in(thread_id)
     telling = await call.run(threads_telling(call.owner, said)) - {thread_id}  # while the journal has the words
     # Memory first: after a crash in between, whoever asks again still finds the thread.
-    items = await aerase_thread(call.store, thread_id, clock=call.service.clock)
-    if not there:  # the server deletes the checkpoints only of what has a row
-        await call.service.threads.revive(call.user_id, [thread_id])
-    await call.service.threads.delete(thread_id)
-    call.service.forget(thread_id)
+    items = await aerase_thread(call.store, thread_id, clock=service.clock)
+    await service.threads.revive(call.user_id, [thread_id])  # the server deletes only what has a row
+    await service.threads.delete(thread_id)
+    service.forget(thread_id)
     # Once more: a turn that was under way may have written something down in between.
-    items += await aerase_thread(call.store, thread_id, clock=call.service.clock)
+    items += await aerase_thread(call.store, thread_id, clock=service.clock)
     if telling:  # a summary that was prepared of one holds the words, too
-        call.service.forget(call.owner.segment)
+        service.forget(call.owner.segment)
     return await _ended(call, telling, said.wording, Erased(items=items, threads=1))
 
 
 async def _ended(call: Call, telling: Collection[str], wording: Wording, erased: Erased) -> Erased:
     """Add who still holds the words to what was erased: threads that the user still has, and crons."""
     # What is imported has no thread, and others were deleted.
-    still = sorted({*await orphans_of(call), *await _threads(call)}.intersection(telling))
-    crons = [
-        cron_id
-        async for cron_id, given in call.service.crons.all_of(call.user_id)
-        if any(map(wording.is_told_in, _texts_in(given)))
-    ]
-    await call.service.empty_logs()
+    still = sorted((await _threads(call)).intersection(telling))
+    crons = await call.service.threads.crons_of(call.user_id)
+    telling_crons = [cron_id for cron_id, given in crons.items() if any(map(wording.is_told_in, _texts_in(given)))]
+    await leave_no_bytes(call.service.settings.data_dir)
     note = "These conversations and crons still hold the words: erase or delete them to be rid of them."
-    found = {"still_in_threads": still, "still_in_crons": crons, "note": note if still or crons else ""}
+    found = {"still_in_threads": still, "still_in_crons": telling_crons, "note": note if still or telling_crons else ""}
     return erased.model_copy(update=found)
-
-
-async def _threads(call: Call) -> list[str]:
-    return [thread_id async for thread_id in call.service.threads.all_of(call.user_id)]
 
 
 def _texts_in(value: object) -> Iterator[str]:
@@ -143,45 +138,42 @@ def _texts_in(value: object) -> Iterator[str]:
             yield from _texts_in(each)
 
 
+async def _threads(call: Call) -> set[str]:
+    """Return the threads that the user has: rows, or checkpoints alone."""
+    return {*await orphans_of(call), *await call.service.threads.all_of(call.user_id)}
+
+
 async def orphans_of(call: Call) -> list[str]:
     """Return threads of the user that have checkpoints, and may have no row any more."""
+    settings = call.service.settings
     # Where nobody logs in, the server writes down no user, or the local one.
-    users = ["", LOCAL_USER] if call.service.settings.single_user else [call.user_id]
-    return await call.service.checkpoints.threads_of(users)
-
-
-async def _is_orphan(call: Call, thread_id: str) -> bool:
-    """Say whether a thread without a row is the user's, by whose memory it fed or whose checkpoints it has."""
-    fed = [owner.segment == call.owner.segment for owner in await call.run(read_owners(thread_id))]
-    return all(fed) if fed else thread_id in await orphans_of(call)
+    return await checkpoints_of(settings).threads_of(["", LOCAL_USER] if settings.single_user else [call.user_id])
 
 
 @router.answers("POST /erase/everything")
 async def erase_everything(call: AgentCall, _: Erasure) -> Erased:
     """Erase everything that is remembered about you, for every agent, all your threads, and your crons."""
-    service, deleted = call.service, set[str]()
-    crons = [cron_id async for cron_id, _ in service.crons.all_of(call.user_id)]
+    server, deleted = call.service.threads, set[str]()
+    crons = await server.crons_of(call.user_id)
     for cron_id in crons:  # before the threads, so that none starts a run meanwhile
-        await service.crons.delete(cron_id)
+        await server.delete_cron(cron_id)
     fed = await call.run(threads_feeding(call.user_id))
     items = await call.run(erase.erase_user(call.user_id, call.now))
     # After a crash a thread may have checkpoints and no row, and the server deletes only what has one.
-    await service.threads.revive(call.user_id, {*fed, *await orphans_of(call)})
-    for _try in range(_TRIES):
-        for thread_id in await _threads(call):
+    await server.revive(call.user_id, {*fed, *await orphans_of(call)})
+    left = set[str]()
+    for pause in _PAUSES:
+        await asyncio.sleep(pause)
+        for thread_id in await server.all_of(call.user_id):
             with tolerated(logger, "thread %s is not deleted", thread_id):
-                await service.threads.delete(thread_id)
+                await server.delete(thread_id)
                 deleted.add(thread_id)
+        if not (left := await _threads(call)):
+            break
     # Once more: a turn that was under way when its thread went may have written its update down in between.
     items += await call.run(erase.erase_user(call.user_id, call.now))
-    service.forget(call.owner.segment)
-    on_disk = await orphans_of(call)
-    for pause in _PAUSES:  # a deletion is answered before it is on disk
-        if on_disk:
-            await asyncio.sleep(pause)
-            on_disk = await orphans_of(call)
-    await service.empty_logs()
-    left = sorted({*await _threads(call), *on_disk})
+    call.service.forget(call.owner.segment)
+    await leave_no_bytes(call.service.settings.data_dir)
     logger.info("erased everything of a user: threads %d, items %d, threads left %d", len(deleted), items, len(left))
     note = "Some threads could not be deleted: ask once more." if left else ""
-    return Erased(threads=len(deleted), crons=len(crons), items=items, still_in_threads=left, note=note)
+    return Erased(threads=len(deleted), crons=len(crons), items=items, still_in_threads=sorted(left), note=note)

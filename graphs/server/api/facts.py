@@ -19,7 +19,6 @@ from graphs.server.api.routing import (
 from memory.config import Category
 from memory.facts.confirmations import is_unconfirmed, read_confirmations
 from memory.facts.fact import Fact, FactChanged, FactNotFound, Held, Source, Status
-from memory.facts.store import FactStore
 
 router = MemoryRouter()
 
@@ -148,22 +147,17 @@ class Undone(ApiModel):
     """Ids of facts that are no longer used."""
 
 
-def facts_of(call: Call) -> FactStore:
-    """Return the facts that a request is about."""
-    return FactStore(call.store, call.owner, config=call.config, clock=call.service.clock)
-
-
 @router.answers("GET /facts", shown=FactPage)
 async def list_facts(call: AgentCall, asked: Annotated[FactFilter, Query()]) -> dict[str, Any]:
     """List facts, pinned ones first, then the strongest."""
-    return await _page(call, asked, await facts_of(call).alist(asked.status))
+    return await _page(call, asked, await call.facts.alist(asked.status))
 
 
 @router.answers("POST /facts/search", shown=FactPage)
 async def search_facts(call: AgentCall, asked: FactSearch) -> dict[str, Any]:
     """Search facts for a text: those that hold it, strongest first, then those that fit it best."""
     question = await call.service.recalling.vector_of(asked.text)
-    found = await facts_of(call).asearch(asked.text, None, status=asked.status, question=question, only_asked=True)
+    found = await call.facts.asearch(asked.text, None, status=asked.status, question=question, only_asked=True)
     return await _page(call, asked, found)
 
 
@@ -185,13 +179,13 @@ async def unconfirmed(call: Call, facts: Sequence[Fact], days: int) -> list[Fact
 @router.answers("POST /facts", 409, status_code=201, shown=FactView)
 async def add_fact(call: AgentCall, new: NewFact) -> Fact:
     """Add a fact; one that is already known is answered as it is, and one that waits for your yes says why (`held`)."""
-    return await facts_of(call).acreate(**new.model_dump(), source="api")
+    return await call.facts.acreate(**new.model_dump(), source="api")
 
 
 @router.answers("GET /facts/{fact_id}", 404)
 async def get_fact(call: AgentCall, fact_id: str) -> FactDetail:
     """Read one fact, also one in whose place another is."""
-    facts, count, times = facts_of(call), 0, list[str]()
+    facts, count, times = call.facts, 0, list[str]()
     try:
         fact, said = await facts.aget(fact_id), await facts.aconfirmations(fact_id)
         count, times = said.count, list(said.times)
@@ -205,7 +199,7 @@ async def get_fact(call: AgentCall, fact_id: str) -> FactDetail:
 @router.answers("PATCH /facts/{fact_id}", 404, shown=FactView, responses={409: {"model": EditConflict}})
 async def edit_fact(call: AgentCall, fact_id: str, edit: FactEdit) -> Fact:
     """Change a fact; what it said before goes to its history, and does not come back from what was said before."""
-    facts, changed = facts_of(call), edit.model_dump(exclude={"status"})
+    facts, changed = call.facts, edit.model_dump(exclude={"status"})
     try:
         if edit.status == "active":
             there = await facts.aget(fact_id)
@@ -230,20 +224,20 @@ async def edit_fact(call: AgentCall, fact_id: str, edit: FactEdit) -> Fact:
 @router.answers("DELETE /facts/{fact_id}", 404)
 async def delete_fact(call: AgentCall, fact_id: str) -> None:
     """Retire a fact: it is used no more and does not come back; undo restores it, erasing it takes its text away."""
-    await facts_of(call).aretire(fact_id)
+    await call.facts.aretire(fact_id)
 
 
 @router.answers("GET /facts/{fact_id}/history", 404, shown=Revisions)
 async def fact_history(call: AgentCall, fact_id: str) -> dict[str, Any]:
     """Read what a fact said before, with what it corrected and what corrected it."""
-    return {"revisions": await facts_of(call).ahistory(fact_id)}
+    return {"revisions": await call.facts.ahistory(fact_id)}
 
 
 @router.answers("POST /facts/{fact_id}/restore", 404, 409, shown=FactView)
 async def restore_fact(call: AgentCall, fact_id: str, _: Empty) -> Fact:
     """Bring back a fact that went at the limit (status `evicted`); the weakest of the others goes in its place."""
     try:
-        return await facts_of(call).arestore(fact_id)
+        return await call.facts.arestore(fact_id)
     except FactNotFound:
         text = f"no fact that went at the limit has the id {fact_id!r}; undo restores one that was deleted"
         raise RefusedRequest(404, text) from None
@@ -252,7 +246,7 @@ async def restore_fact(call: AgentCall, fact_id: str, _: Empty) -> Fact:
 @router.answers("POST /undo", 409, shown=Undone)
 async def undo(call: AgentCall, _: Empty) -> dict[str, Any]:
     """Undo the last change of the facts, whoever made it; undoing again does it again."""
-    done = await facts_of(call).aundo()
+    done = await call.facts.aundo()
     if done is None:
         raise RefusedRequest(409, "there is nothing to undo")
     return {"restored": done.restored, "removed": [fact.id for fact in done.removed]}

@@ -1,14 +1,17 @@
 """Before a request is looked at: whose it is, from where, how big; and what a refused one is answered with."""
 
+import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic_core import from_json
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
+from starlette.types import Message
 
 from graphs.process.causes import FileUnusable
 from memory.backfill.taking_back import SourceNotFound
@@ -30,20 +33,18 @@ class Problem(BaseModel):
     errors: list[FieldError] = []
 
 
-class RefusedRequest(Exception):
+class RefusedRequest(HTTPException):
     """A request that is answered with an error status; everything in it may be shown to the caller."""
 
     def __init__(
         self, status: int, detail: str, errors: Sequence[FieldError] = (), *, retry_after: int | None = None
     ) -> None:
-        super().__init__(detail)
-        self.status = status
+        super().__init__(status, detail, {} if retry_after is None else {"Retry-After": str(retry_after)})
         self.problem = Problem(detail=detail, errors=list(errors))
-        self.headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
 
     def response(self) -> JSONResponse:
         """Return the answer that says so."""
-        return JSONResponse(self.problem.model_dump(), status_code=self.status, headers=self.headers)
+        return JSONResponse(self.problem.model_dump(), self.status_code, self.headers)
 
 
 def invalid(field: str, message: str, status: int = 422) -> RefusedRequest:
@@ -59,7 +60,11 @@ def from_validation(found: Sequence[Mapping[str, Any]], *, below: int = 0) -> Re
         below: So many places at the head of a field's path are not shown: FastAPI puts `query` or `body` there.
     """
     errors = [
-        FieldError(field=".".join(map(str, each["loc"][below:])) or "body", message=each["msg"]) for each in found
+        FieldError(
+            field=".".join(map(str, each["loc"][below:])) or "body",
+            message=each["msg"].removeprefix("Value error, "),  # of a rule of ours
+        )
+        for each in found
     ]
     # Five are still read as a sentence; a long list of wrong entries must not make an answer longer than its request.
     return RefusedRequest(422, "; ".join(f"{each.field}: {each.message}" for each in errors[:5]), errors[:100])
@@ -75,7 +80,6 @@ def from_value_error(error: ValueError, fields: Sequence[str]) -> RefusedRequest
 FACT_FIELDS = ("content", "category", "confidence", "pinned", "expires_at")
 _AWAY = "the store of memory did not answer in time: try again soon"
 _AWAY_SECONDS = 5
-_ROUNDING = 1e-6
 
 
 @contextmanager
@@ -123,72 +127,38 @@ def check_json(request: Request) -> None:
         raise RefusedRequest(415, "send the header `Content-Type: application/json`")
 
 
-async def body_of(request: Request, limit: int) -> AsyncIterator[bytes]:
-    """Yield the body as it comes; `RefusedRequest` (413) above the limit."""
-    # Counted while it comes: `Content-Length` may be missing, or wrong.
+def bounded(request: Request, limit: int) -> Request:
+    """Return the request with at most so many bytes of body; who reads more gets `RefusedRequest` (413)."""
     size = 0
-    async for piece in request.stream():
-        size += len(piece)
+
+    async def receive() -> Message:
+        # Counted while it comes: `Content-Length` may be missing, or wrong.
+        nonlocal size
+        message = await request.receive()
+        size += len(message.get("body", b""))
         if size > limit:
             raise RefusedRequest(413, f"the body must have at most {limit} bytes")
-        yield piece
+        return message
 
-
-class JsonRequest(Request):
-    """A request whose JSON is read: FastAPI itself reads any length, and answers 400 to some of what is no JSON.
-
-    Args:
-        request: The request.
-        raw: Its body.
-
-    Raises:
-        RefusedRequest: 422 for what is no JSON object.
-    """
-
-    def __init__(self, request: Request, raw: bytes) -> None:
-        super().__init__(request.scope, request.receive)
-        self._raw = raw
-        try:
-            self._content = from_json(raw)
-        except ValueError as error:
-            raise invalid("body", f"Invalid JSON: {error}") from None
-        if not isinstance(self._content, dict):
-            raise invalid("body", "Input should be an object")
-
-    async def body(self) -> bytes:
-        """Return the body as it came."""
-        return self._raw
-
-    async def json(self) -> Any:
-        """Return what is in the body."""
-        return self._content
-
-    @classmethod
-    async def read(cls, request: Request, limit: int) -> "JsonRequest":
-        """Read the body of a request; `RefusedRequest`: 415 for another content type, 413 above so many bytes."""
-        check_json(request)
-        return cls(request, b"".join([piece async for piece in body_of(request, limit)]))
+    return Request(request.scope, receive)
 
 
 class RateLimit:
-    """At most so many requests of one user in any minute; the least recent users are forgotten first.
+    """At most so many requests of one user in a minute of this process's clock.
 
     It holds for one process: behind several, put a limit where they meet.
     """
 
-    def __init__(self, per_minute: int, *, users: int = 10_000, clock: Callable[[], float] = time.monotonic) -> None:
-        self._apart, self._users, self._clock = 60 / per_minute, users, clock
-        # When each user would have had all their requests at even distances: no more than a minute ahead.
-        self._even: dict[str, float] = {}
+    def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_minute, self._clock = per_minute, clock
+        self._minute, self._asked = 0.0, Counter[str]()
 
     def take(self, user_id: str) -> None:
         """Count one request; `RefusedRequest` (429) above the limit, with the seconds to wait."""
-        now = self._clock()
-        even = max(self._even.get(user_id, now), now) + self._apart
-        if (wait := even - now - 60) > _ROUNDING:  # which costs nothing: who keeps asking is let in when it is over
-            seconds = int(wait) + 1
+        minute, second = divmod(self._clock(), 60)
+        if minute != self._minute:
+            self._minute, self._asked = minute, Counter()
+        self._asked[user_id] += 1
+        if self._asked[user_id] > self._per_minute:
+            seconds = math.ceil(60 - second)
             raise RefusedRequest(429, f"too many requests; try again in {seconds} s", retry_after=seconds)
-        self._even.pop(user_id, None)  # so that the least recent user is the first
-        self._even[user_id] = even
-        if len(self._even) > self._users:
-            del self._even[next(iter(self._even))]

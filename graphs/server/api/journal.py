@@ -76,13 +76,13 @@ async def list_journal(call: AgentCall, asked: Annotated[JournalFilter, Query()]
     """Read the journal."""
     found = [
         line
-        for line in await journal_of(call, await call.epoch(), asked.since)
+        for line in await journal_of(call, asked.since)
         if asked.thread in (None, line.entry.thread_id)
         and asked.source in (None, line.entry.source)
         and (not asked.until or line.entry.day <= asked.until)
-        and (not asked.waits or is_asked(line))
+        and (not asked.waits or line.is_asked)
     ]
-    return JournalPage(entries=[view_of(line) for line in asked.cut(found)], total=len(found))
+    return JournalPage(entries=[line.view() for line in asked.cut(found)], total=len(found))
 
 
 class RecallChoice(StrictModel):
@@ -96,7 +96,7 @@ class RecallChoice(StrictModel):
 async def put_recall(call: AgentCall, key: str, choice: RecallChoice) -> JournalExchange:
     """Answer for one exchange. A no deletes nothing: the journal keeps it, and nothing tells it."""
     (line,) = await answer(call, [key], choice.recall)
-    return view_of(line)
+    return line.view()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,36 +106,32 @@ class Line:
     entry: JournalEntry
     waits: Untold
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether the user is asked about it: one of their messages waits, and they said nothing yet."""
+        return self.waits.is_asked and not self.waits.is_refused
 
-def view_of(line: Line) -> JournalExchange:
-    """Return an exchange as the memory API shows it."""
-    shown = JournalExchange.model_validate(line.entry)
-    return shown.model_copy(update={"waits": list(line.waits.why), "refused": line.waits.is_refused})
+    def view(self) -> JournalExchange:
+        """Return it as the memory API shows it."""
+        shown = JournalExchange.model_validate(self.entry)
+        return shown.model_copy(update={"waits": list(self.waits.why), "refused": self.waits.is_refused})
 
 
-async def journal_of(call: Call, epoch: str, since: str = "") -> list[Line]:
+async def journal_of(call: Call, since: str = "") -> list[Line]:
     """Read the journal, oldest first, with what of it waits."""
-    entries = await call.run(read_journal(call.owner, epoch, since))
-    waits = await call.run(read_untold(call.owner, entries))
-    return list(map(Line, entries, waits))
+    entries = await call.run(read_journal(call.owner, await call.epoch(), since))
+    return list(map(Line, entries, await call.run(read_untold(call.owner, entries))))
 
 
-def is_asked(line: Line) -> bool:
-    """Say whether the user is asked about an exchange: one of their messages waits, and they said nothing yet."""
-    return line.waits.is_asked and not line.waits.is_refused
-
-
-async def asked_about(call: Call, epoch: str) -> list[Line]:
+async def asked_about(call: Call) -> list[Line]:
     """Read what the user is asked about, newest first: as long, and as many, as facts that wait at most.
 
     What is older, or more, goes on waiting; the journal shows it.
     """
-    config = call.config
-    since = ""
-    if config.approval_days:
-        since = days_before(day_of(timestamp(call.now)), config.approval_days)
-    found = [line for line in await journal_of(call, epoch, since) if is_asked(line)]
-    return found[::-1][: config.max_waiting]
+    days = call.config.approval_days
+    since = days_before(day_of(timestamp(call.now)), days) if days else ""
+    found = [line for line in await journal_of(call, since) if line.is_asked]
+    return found[::-1][: call.config.max_waiting]
 
 
 async def answer(call: Call, keys: list[str], yes: bool | None) -> list[Line]:
@@ -146,6 +142,5 @@ async def answer(call: Call, keys: list[str], yes: bool | None) -> list[Line]:
         raise RefusedRequest(404, "This exchange is not in the journal any more.")
     if not all(entry.screened().held for entry in entries):
         raise RefusedRequest(409, "Nothing in this exchange waits for a yes.")
-    now = timestamp(call.now)
-    await call.run(write_answer(call.owner, epoch, entries, yes=yes, now=now))
+    await call.run(write_answer(call.owner, epoch, entries, yes=yes, now=timestamp(call.now)))
     return list(map(Line, entries, await call.run(read_untold(call.owner, entries))))

@@ -5,7 +5,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from graphs.server.api.facts import facts_of
 from graphs.server.api.routing import AgentCall, ApiModel, MemoryRouter, StrictModel
 from graphs.turn.state import WithoutMemory
 from memory.budget import DailyBudget, read_spent
@@ -77,7 +76,7 @@ async def overview(call: AgentCall) -> Overview:
     """Count what there is."""
     config, now = call.config, call.now
     control, entries = await call.run(side_by_side(read_control(call.owner), read_entries(call.owner)))
-    facts = Counter(fact.status for fact in await facts_of(call).alist(None))
+    facts = Counter(fact.status for fact in await call.facts.alist(None))
     states = Counter(entry.state for entry in entries)
     limit, budget = DailyBudget.of(config), None
     if limit.calls:

@@ -3,7 +3,6 @@
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
 
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
@@ -28,10 +27,10 @@ def _checked(text: str) -> str:
     try:
         text = checked_content(text, MAX_SECTION_CHARS)
     except ValueError as error:  # the rule is the one for facts, and speaks of `content`
-        raise PydanticCustomError("text", "{why}", {"why": str(error).removeprefix("content ")}) from None
+        raise ValueError(str(error).removeprefix("content ")) from None
     if verdict := admitted(text, "text"):
         why = "may hold a password or a code" if verdict == "suspected" else "reads as an order to the assistant"
-        raise PydanticCustomError("text", "must say something about you; it {why}", {"why": why})
+        raise ValueError(f"must say something about you; it {why}")
     return text
 
 
@@ -44,8 +43,8 @@ class SectionText(StrictModel):
 @router.answers("GET /profile")
 async def get_profile(call: AgentCall) -> Profile:
     """Read the profile."""
-    epoch = await call.epoch()
-    return Profile.model_validate({"sections": texts_of(await call.run(read_profile(call.owner, epoch)))})
+    found = await call.run(read_profile(call.owner, await call.epoch()))
+    return Profile.model_validate({"sections": texts_of(found)})
 
 
 @router.answers("PUT /profile/{section}", 404)
@@ -64,6 +63,4 @@ async def delete_section(call: AgentCall, section: str) -> None:
 async def _write_section(call: Call, section: str, text: str) -> None:
     if section not in SECTIONS:
         raise RefusedRequest(404, f"the sections are {', '.join(SECTIONS)}")
-    epoch = await call.epoch()
-    now = timestamp(call.now)
-    await call.run(edit_section(call.owner, section, text, epoch=epoch, now=now))
+    await call.run(edit_section(call.owner, section, text, epoch=await call.epoch(), now=timestamp(call.now)))

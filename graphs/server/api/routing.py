@@ -12,39 +12,40 @@ itself has, `shown` names the model that says how.
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from langgraph.store.base import BaseStore
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from graphs.process.identity import LOCAL_USER, vouched
 from graphs.process.recalling import Recalling
 from graphs.server.api.guard import (
-    JsonRequest,
     Problem,
     RateLimit,
     RefusedRequest,
+    bounded,
+    check_json,
     check_origin,
     from_validation,
+    invalid,
     refusing,
 )
-from graphs.server.threads import ServerCrons, ServerThreads
+from graphs.server.threads import ServerThreads
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.control import read_epoch
 from memory.door import StoreEffects, arun
+from memory.facts.store import FactStore
 from memory.namespaces import Owner
-
-if TYPE_CHECKING:
-    from graphs.persistence import Checkpoints
 
 logger = logging.getLogger(__name__)
 
@@ -98,10 +99,7 @@ class Service:
     Attributes:
         settings: The deployment's choices.
         store: The server's store.
-        threads: The server's threads.
-        crons: The server's crons.
-        checkpoints: What the place of the checkpoints knows that the server may not.
-        empty_logs: Sees to it that no log of a database keeps what was deleted.
+        threads: The server's threads and crons.
         limit: How often one user may ask.
         forget: Drops what this process holds in its own memory of an erased thread, by its id, or user, by the segment.
         wake: Sees to it that what waits of an owner's thread is learned now, not with the next sweep.
@@ -112,9 +110,6 @@ class Service:
     settings: Settings
     store: BaseStore
     threads: ServerThreads
-    crons: ServerCrons
-    checkpoints: "Checkpoints"
-    empty_logs: Callable[[], Awaitable[None]]
     limit: RateLimit
     forget: Callable[[str], None]
     wake: Callable[[Owner, str], None]
@@ -145,6 +140,11 @@ class Call:
     def config(self) -> MemoryConfig:
         """The deployment's choices for memory."""
         return self.service.settings.memory
+
+    @property
+    def facts(self) -> FactStore:
+        """The facts of that memory."""
+        return FactStore(self.store, self.owner, config=self.config, clock=self.service.clock)
 
     @property
     def now(self) -> float:
@@ -218,12 +218,18 @@ class GuardedRoute(APIRoute):
                     let_in(request)
                     if unknown := [name for name in request.query_params if name not in known]:
                         raise from_validation([{"loc": (name,), "msg": "Unknown parameter"} for name in unknown])
-                    read = request if self.body_field is None else await JsonRequest.read(request, largest)
-                    response = await answer(read)
+                    if self.body_field is not None:
+                        check_json(request)
+                        request = bounded(request, largest)
+                    response = await answer(request)
             except RefusedRequest as refused:
                 response = refused.response()
             except RequestValidationError as error:
-                response = from_validation(error.errors(), below=1).response()
+                # Of what is no JSON, the place is a number: `body` stays before it.
+                below = 0 if error.errors()[0]["type"] == "json_invalid" else 1
+                response = from_validation(error.errors(), below=below).response()
+            except HTTPException as unreadable:  # FastAPI's own: no text, or too deep
+                response = invalid("body", unreadable.detail).response()
             # The path as it is declared: the one that was asked for may hold what a person wrote.
             logger.info("%s %s %d", request.method, self.path, response.status_code)
             return response

@@ -11,12 +11,12 @@ from starlette.requests import Request
 from graphs.process.identity import known_as
 from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.routing import LARGEST_BODY, AgentCall, ApiModel, Call, MemoryRouter, StrictModel
+from graphs.server.api.updates import updates_of
 from memory.backfill.conversation import Conversation, Origin
 from memory.backfill.sources import ImportSource, open_source, read_source, read_sources
 from memory.backfill.taking_in import SourceGone, take_talk_in
 from memory.message import Role
 from memory.namespaces import unit_of
-from memory.updates.outbox import read_entries
 
 logger = logging.getLogger(__name__)
 
@@ -189,12 +189,9 @@ async def add_conversations(request: Request, call: AgentCall, name: Name, piece
 
 async def _left(call: Call, sources: list[ImportSource]) -> dict[str, dict[str, int]]:
     """Return, by its name, how many messages of a source wait, and how many of its updates failed for good."""
-    epoch = await call.epoch()
-    entries = [entry for entry in await call.run(read_entries(call.owner)) if entry.epoch == epoch]
-    left = {}
+    left, entries = {}, await updates_of(call)
     for source in sources:
-        unit = source.unit(call.owner)
-        own = [entry for entry in entries if unit_of(entry.thread_id) == unit]
+        own = [entry for entry in entries if unit_of(entry.thread_id) == source.unit(call.owner)]
         waiting = sum(not one.seen for entry in own if entry.state != "dead" for one in entry.messages)
         left[source.name] = {"waiting": waiting, "dead": sum(entry.state == "dead" for entry in own)}
     return left

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Query
-from pydantic import Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue
 
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, Empty, MemoryRouter
@@ -20,6 +20,9 @@ from memory.updates.receipts import read_receipts
 router = MemoryRouter()
 
 
+Moment = Annotated[str, BeforeValidator(timestamp)]
+
+
 class Update(ApiModel):
     """One update that was written down and is not done."""
 
@@ -29,12 +32,12 @@ class Update(ApiModel):
     thread_id: str
     state: EntryState
     """dead: it failed for good; retry or discard it."""
-    created: str
-    due: str
+    created: Moment
+    due: Moment
     attempts: int
     error: str
     """Sort of the last failure."""
-    messages: int
+    messages: Annotated[int, BeforeValidator(len)]
     """How many messages wait in it."""
 
 
@@ -64,48 +67,29 @@ class ReceiptFilter(ApiModel):
     """Only updates that ended after this time (ISO 8601)."""
 
 
-@router.answers("GET /updates")
-async def list_updates(call: AgentCall, asked: Annotated[UpdateFilter, Query()]) -> Updates:
+@router.answers("GET /updates", shown=Updates)
+async def list_updates(call: AgentCall, asked: Annotated[UpdateFilter, Query()]) -> dict[str, Any]:
     """List what is pending or dead."""
     found = await updates_of(call)
-    return _shown([e for e in found if asked.state in (None, e.state) and asked.thread in (None, e.thread_id)])
+    return {"updates": [e for e in found if asked.state in (None, e.state) and asked.thread in (None, e.thread_id)]}
 
 
-def _shown(entries: Sequence[Entry]) -> Updates:
-    return Updates(updates=[update_view(entry) for entry in entries])
-
-
-def update_view(entry: Entry) -> Update:
-    """Return what is told of a pending update."""
-    return Update(
-        key=entry.key,
-        kind=entry.kind,
-        thread_id=entry.thread_id,
-        state=entry.state,
-        created=timestamp(entry.created),
-        due=timestamp(entry.due),
-        attempts=entry.attempts + entry.waits,
-        error=entry.error,
-        messages=len(entry.messages),
-    )
-
-
-@router.answers("POST /updates/run")
-async def run_updates(call: AgentCall, _: Empty) -> Updates:
+@router.answers("POST /updates/run", shown=Updates)
+async def run_updates(call: AgentCall, _: Empty) -> dict[str, Any]:
     """Have what waits read now, without its quiet time; what failed is tried again when it is due."""
     waiting = [entry for entry in await updates_of(call) if entry.state == "pending"]
     for thread_id in {entry.thread_id for entry in waiting}:
         call.service.wake(call.owner, thread_id)
-    return _shown(waiting)
+    return {"updates": waiting}
 
 
-@router.answers("POST /updates/{key}/retry", 404, 409)
-async def retry_update(call: AgentCall, key: str, _: Empty) -> Update:
+@router.answers("POST /updates/{key}/retry", 404, 409, shown=Update)
+async def retry_update(call: AgentCall, key: str, _: Empty) -> Entry:
     """Give a dead update another chance, now."""
     dead, now = await _dead(call, key), call.now
     await call.run(retry_dead(call.owner, now, [key]))
     call.service.wake(call.owner, dead.thread_id)
-    return update_view(replace(dead, state="pending", attempts=0, due=now, error=""))
+    return replace(dead, state="pending", attempts=0, due=now, error="")
 
 
 @router.answers("DELETE /updates/{key}", 404, 409)
@@ -123,13 +107,18 @@ async def list_receipts(call: AgentCall, asked: Annotated[ReceiptFilter, Query()
 
 
 async def updates_of(call: Call) -> Sequence[Entry]:
-    """Read what is pending or dead of a call's owner, oldest first."""
-    owner, now = call.owner, call.now
+    """Read what is pending or dead of a call's owner, oldest first, with its waits among its attempts."""
+    owner = call.owner
     epoch, lease, entries = await call.run(side_by_side(read_epoch(owner), read_lease(owner), read_entries(owner)))
-    running = lease.keys if lease.stands(now) else ()
-    # What carries another epoch was erased in between.
+    running = lease.keys if lease.stands(call.now) else ()
     return [
-        replace(entry, state="running") if entry.key in running else entry for entry in entries if entry.epoch == epoch
+        replace(
+            entry,
+            state="running" if entry.key in running else entry.state,
+            attempts=entry.attempts + entry.waits,
+        )
+        for entry in entries
+        if entry.epoch == epoch  # what carries another one was erased in between
     ]
 
 

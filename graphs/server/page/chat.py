@@ -2,7 +2,6 @@
 
 from starlette.responses import Response
 
-from graphs.server.api.facts import facts_of
 from graphs.server.api.profile import get_profile
 from graphs.server.page.pages import PageRequest, PageRoutes
 from graphs.server.page.parts import SECTIONS, facts_named
@@ -21,7 +20,7 @@ async def show_sources(asked: PageRequest) -> Response:
     """Show what a reply drew on, as it is now: what is gone since is not told."""
     call = asked.call
     wanted = _listed_ids(asked.one("facts"))
-    there = {fact.id: fact for fact in await facts_of(call).alist()}
+    there = {fact.id: fact for fact in await call.facts.alist()}
     texts = (await get_profile(call)).sections
     return asked.show(
         "sources.html", "facts",

@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from graphs.server.api.approval import ApprovalChoice, approval_of, choose
+from graphs.server.api.approval import ApprovalChoice, approval_of, put_approval
 from graphs.server.api.facts import FactEdit
 from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.journal import answer, asked_about
@@ -22,7 +22,7 @@ pages = PageRoutes()
 async def held_facts(asked: PageRequest) -> dict[str, Any]:
     """Return what the part of the page that decides shows: what waits, until when, and what is asked about."""
     control = await asked.call.run(read_control(asked.call.owner))  # as it is now: the form may have changed it
-    lines = await asked_about(asked.call, control.epoch)
+    lines = await asked_about(asked.call)
     there = {fact.id: fact for fact in await asked.facts.alist(None)}
     held = [fact for fact in there.values() if fact.status in HELD]
     waiting = sum(fact.status == "waiting" for fact in held)
@@ -117,7 +117,7 @@ async def answer_line(asked: PageRequest) -> Response:
 async def answer_all_lines(asked: PageRequest) -> Response:
     """Say yes or no to all messages that wait."""
     yes = asked.one("recall") == "yes"
-    lines = await asked_about(asked.call, asked.control.epoch)
+    lines = await asked_about(asked.call)
     if not lines:
         raise RefusedRequest(409, "Nothing waits any more.")
     count = len(lines)
@@ -129,5 +129,5 @@ async def answer_all_lines(asked: PageRequest) -> Response:
 @pages.post("approval-save")
 async def save_approval(asked: PageRequest) -> Response:
     """Choose about what to be asked."""
-    await choose(asked.call, asked.fields(ApprovalChoice))
+    await put_approval(asked.call, asked.fields(ApprovalChoice))
     return await show_held(asked, "Saved. What is in use already stays so.")

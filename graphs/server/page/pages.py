@@ -12,10 +12,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from graphs.server.api.facts import facts_of
 from graphs.server.api.guard import (
     RefusedRequest,
-    body_of,
+    bounded,
     from_validation,
     from_value_error,
     refusing,
@@ -59,7 +58,7 @@ class PageRequest:
     @property
     def facts(self) -> FactStore:
         """The facts that it is about."""
-        return facts_of(self.call)
+        return self.call.facts
 
     @property
     def is_fragment(self) -> bool:
@@ -133,7 +132,7 @@ async def _answered(request: Request, answer: Answer) -> Response:
             agent = request.query_params.get("agent_name")
             named = AgentQuery.model_validate({"agent_name": agent} if agent else {})
             call = Call(user_id=user_id, owner=Owner.of(user_id, named.agent_name), service=service)
-            body = b"".join([piece async for piece in body_of(request, _LARGEST_FORM)])
+            body = await bounded(request, _LARGEST_FORM).body()
             form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
             control = await call.run(read_control(call.owner))
             return await answer(PageRequest(request=request, call=call, control=control, form=form))

@@ -59,7 +59,7 @@ async def save_section(asked: PageRequest) -> Response:
 async def show_journal(asked: PageRequest) -> Response:
     """Show what was said, the newest days first; so many days at once."""
     until = asked.one("until")
-    found = await journal_of(asked.call, asked.control.epoch)
+    found = await journal_of(asked.call)
     lines = [line for line in found if not until or line.entry.day <= until]
     days = [(day, list(each)) for day, each in groupby(lines, key=lambda line: line.entry.day)][::-1]
     older = days[_DAYS][0] if len(days) > _DAYS else ""
@@ -77,7 +77,7 @@ async def facts_named(asked: PageRequest, receipts: Sequence[UpdateReceipt]) -> 
 
 async def _show_waiting(asked: PageRequest, template: str, **more: Any) -> Response:
     done = (await asked.call.run(read_receipts(asked.call.owner, asked.control.epoch)))[::-1][:_LAST_UPDATES]
-    entries = [updates.update_view(entry) for entry in await updates.updates_of(asked.call)]
+    entries = [updates.Update.model_validate(entry) for entry in await updates.updates_of(asked.call)]
     return asked.show(
         template, "updates", pending=[each for each in entries if each.state != "dead"],
         dead=[each for each in entries if each.state == "dead"], facts=await facts_named(asked, done),
@@ -149,8 +149,8 @@ async def take_file_in(asked: PageRequest) -> Response:
 @pages.get("erase")
 async def ask_erase(asked: PageRequest) -> Response:
     """Say what an erase of everything takes along, before it is done."""
-    threads = [each async for each in asked.call.service.threads.all_of(asked.call.user_id)]
-    crons = [each async for each, _ in asked.call.service.crons.all_of(asked.call.user_id)]
+    server, user_id = asked.call.service.threads, asked.call.user_id
+    threads, crons = await server.all_of(user_id), await server.crons_of(user_id)
     return asked.show(
         "erase.html", "data", seen=await overview.overview(asked.call), threads=len(threads), crons=len(crons)
     )

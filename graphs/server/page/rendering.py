@@ -141,12 +141,12 @@ def refusal_page(request: Request, problem: RefusedRequest, form: Sequence[tuple
     said = problem.problem.detail
     context = {
         "detail": said.replace(": ", " ", 1) if problem.problem.errors else said,
-        "form": [(name, value) for name, value in form if name != "sure"], "is_question": problem.status == 428,
+        "form": [(name, value) for name, value in form if name != "sure"], "is_question": problem.status_code == 428,
         "to": request.url.path.rpartition("/")[2], "target": request.headers.get("hx-target", ""),
     }  # fmt: skip
-    answer = render(request, "problem.html", context, view="", status=problem.status)
+    answer = render(request, "problem.html", context, view="", status=problem.status_code)
     if is_fragment(request):
         # What is on the page stays: only the sentence is added.
         answer.headers.update({"HX-Retarget": "#said", "HX-Reswap": "innerHTML", "HX-Reselect": ".problem"})
-    answer.headers.update(problem.headers)
+    answer.headers.update(problem.headers or {})
     return answer

@@ -15,14 +15,13 @@ from langgraph_sdk import get_client
 
 from graphs.process.data_folder import CHECKPOINTS
 from graphs.process.identity import OWNER_KEY, as_server
-from graphs.server.threads import batched
+from graphs.server.threads import rows_of
 from graphs.settings import Settings
 from memory.door import tolerated
 from memory.turn import MODE_KEY, MODES
 
 logger = logging.getLogger(__name__)
 
-_PAGE = 100
 _LATELY = 600.0
 """So long before a crash, at most, were threads begun that the server has not saved: it does so every ten seconds."""
 
@@ -37,15 +36,13 @@ async def give_back(settings: Settings) -> None:
 
     given, begun = 0, await CheckpointFile(settings.data_dir / CHECKPOINTS).begun_lately(_LATELY)
     rows = {thread_id: row for thread_id, said in begun if (row := row_of(said, settings.single_user))}
-    threads = get_client().threads
-    for ids in batched(rows, _PAGE):
-        found = await as_server(threads.search(ids=ids, select=["thread_id"], limit=len(ids)))
-        for thread_id in set(ids).difference(str(thread["thread_id"]) for thread in found):
-            with tolerated(logger, "the row of thread %s is not given back", thread_id):
-                await as_server(threads.create(thread_id=thread_id, metadata=rows[thread_id], if_exists="raise"))
-                # It copies the newest checkpoint, and the row has its values then.
-                await as_server(threads.update_state(thread_id, None, as_node="__copy__"))
-                given += 1
+    client = get_client()
+    for thread_id in rows.keys() - await rows_of(client, rows):
+        with tolerated(logger, "the row of thread %s is not given back", thread_id):
+            await as_server(client.threads.create(thread_id=thread_id, metadata=rows[thread_id], if_exists="raise"))
+            # It copies the newest checkpoint, and the row has its values then.
+            await as_server(client.threads.update_state(thread_id, None, as_node="__copy__"))
+            given += 1
     if given:
         logger.info("%d threads that were begun just before a crash have their rows again", given)
 
