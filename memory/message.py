@@ -123,7 +123,7 @@ def as_messages(given: GivenMessages) -> list[BaseMessage]:
     each time the conversation is given. What was given is not changed.
 
     Args:
-        given: Messages of one thread, oldest first.
+        given: Messages of one thread, oldest first. What memory keeps (`StoredMessage`) stays as it is.
 
     Raises:
         ValueError: If a message has no form that LangChain takes.
@@ -251,17 +251,15 @@ def spoken(message: Message) -> Message:
     if message.additional_kwargs.get(TOLD_KEY):
         return message.model_copy(update={"content": ""})
     blocks = [message.content] if isinstance(message.content, str) else message.content
-    said = [_after_thoughts(block) for block in blocks]
+    said = [*blocks]
+    for at, block in enumerate(blocks):
+        if isinstance(block, str):
+            said[at] = after_thoughts(block)
+        elif isinstance(text := block.get("text"), str):
+            said[at] = {**block, "text": after_thoughts(text)}
     if said == blocks:
         return message
     return message.model_copy(update={"content": said[0] if isinstance(message.content, str) else said})
-
-
-def _after_thoughts(block: str | dict[str, Any]) -> str | dict[str, Any]:
-    if isinstance(block, str):
-        return after_thoughts(block)
-    text = block.get("text")
-    return {**block, "text": after_thoughts(text)} if isinstance(text, str) else block
 
 
 def stored_id(message_id: str | None) -> str:
@@ -306,15 +304,6 @@ def messages_of(
     listed = _listed(messages)
     ready = tuple(each for each in listed if isinstance(each, StoredMessage))
     return ready or to_stored(listed, time)
-
-
-def identified(
-    messages: GivenMessages | Sequence[BaseMessage | StoredMessage],
-) -> tuple[BaseMessage | StoredMessage, ...]:
-    """Return messages of one thread, all of one sort: as memory keeps them already, or as `as_messages` does."""
-    listed = _listed(messages)
-    ready = tuple(each for each in listed if isinstance(each, StoredMessage))
-    return ready or tuple(as_messages(listed))
 
 
 def _listed(given: Any) -> list[Any]:

@@ -1095,8 +1095,8 @@ MUTANTS = (
     Mutant(
         "a model is sent what was thought aloud",
         "memory/message.py",
-        "        return after_thoughts(block)\n",
-        "        return block\n",
+        "            said[at] = after_thoughts(block)\n",
+        "            pass\n",
         (KEEP,),
     ),
     Mutant(

@@ -1,22 +1,19 @@
 """The memory model's answer: asked for as JSON where the model can, with a deadline, and read with tolerance."""
 
-import asyncio
-import contextvars
 import json
 import logging
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from functools import partial, reduce
+from functools import reduce
 from operator import or_
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.output_parsers import BaseOutputParser
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence
-from langgraph.constants import TAG_NOSTREAM
+from langchain_core.runnables import Runnable, RunnableSequence
 
-from memory.door import Ask, aperform, in_daemon_thread, perform
+from memory.door import Ask
 from memory.extraction.form import FACT_LISTS, Answer
 from memory.provider_reason import reason_logged, status_of
 
@@ -111,56 +108,31 @@ def _values(text: str, opening: re.Pattern[str], at: int = 0, tries: int = MAX_O
 _REFUSES_SCHEMA: Final = frozenset({400, 422})
 # They keep a small model from never ending its answer, but not every server that takes a schema takes them.
 _BOUNDS: Final = frozenset({"maxItems", "maxLength"})
-_CALL: Final[RunnableConfig] = {"tags": [TAG_NOSTREAM], "run_name": "extract_facts"}
 
 Prompt = Sequence[BaseMessage]
 
 
-def ask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], timeout: float) -> str:
-    """Return the text of the model's answer; of one that reached the length limit, what there is.
+def asked(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any]) -> Generator[Ask, Any, str]:
+    """Ask with the schema, then in the ways that a model may take instead, and return the first answer's text.
 
     Args:
         model: Any chat model.
         prompt: What it is sent.
         schema: The JSON schema of the answer, for models that take one, without its bounds for those that refuse them.
-        timeout: Seconds after which the call is given up.
 
     Raises:
-        TimeoutError: If there is no answer in time.
-        Exception: What the model raises.
+        Exception: What the model raises. Of an answer that reached the length limit what there is counts.
     """
-
-    def answer(effect: Ask) -> Any:
-        # A thread that nothing waits for at exit: a hung call must not keep the process alive.
-        call = partial(contextvars.copy_context().run, effect.model.invoke, list(effect.prompt), _CALL)
-        return in_daemon_thread(call, "palimpsest-extract").result(timeout)
-
     with reason_logged(logger, "an extraction call"):
-        return perform(_asking(model, prompt, schema), {Ask: answer})
-
-
-async def aask(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any], timeout: float) -> str:
-    """Do what `ask` does, asynchronously."""
-
-    async def answer(effect: Ask) -> Any:
-        return await effect.model.ainvoke(list(effect.prompt), _CALL)
-
-    with reason_logged(logger, "an extraction call"):
-        async with asyncio.timeout(timeout):
-            return await aperform(_asking(model, prompt, schema), {Ask: answer})
-
-
-def _asking(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any]) -> Generator[Ask, Any, str]:
-    """Ask with the schema, then in the ways that a model may take instead, and return the first answer's text."""
-    for structured in _structured(model, schema):
-        try:
-            return _text((yield Ask(structured, prompt)))
-        except Exception as error:  # whatever a provider's client raises for "I know no schemas"
-            if broken_off := _broken_off(error):
-                return broken_off
-            if status_of(error) not in _REFUSES_SCHEMA:
-                raise
-    return _text((yield Ask(model, prompt)))
+        for structured in _structured(model, schema):
+            try:
+                return _text((yield Ask(structured, prompt)))
+            except Exception as error:  # whatever a provider's client raises for "I know no schemas"
+                if broken_off := _broken_off(error):
+                    return broken_off
+                if status_of(error) not in _REFUSES_SCHEMA:
+                    raise
+        return _text((yield Ask(model, prompt)))
 
 
 def _structured(model: BaseChatModel, schema: dict[str, Any]) -> Iterator[Runnable[Any, Any]]:

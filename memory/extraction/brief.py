@@ -5,14 +5,16 @@ fill in ten. Here it reads one message, in a conversation that begins with examp
 make of them comes with the model (`MemoryConfig.note_rules`).
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from memory import prompts
-from memory.extraction.answer import parse_answer
+from memory.door import Ask
+from memory.extraction.answer import asked, parse_answer
 from memory.extraction.dialogue import MAX_CONTEXT_CHARS, answers, day_of, line_before, new_messages, shortened
 from memory.extraction.form import Answer, FoundFact, object_schema
 from memory.extraction.task import Task
@@ -28,14 +30,7 @@ _CHARS_PER_FACT: Final = 120
 _SENTENCE_CHARS: Final = 240
 
 
-class ExtractionCall(NamedTuple):
-    """One call of the model: what it is sent, and the schema of its answer."""
-
-    prompt: Sequence[BaseMessage]
-    schema: dict[str, Any]
-
-
-def read_briefly(task: Task) -> Generator[ExtractionCall, str, Answer]:
+def read_briefly(model: BaseChatModel, task: Task) -> Generator[Ask, Any, Answer]:
     """Ask for each new message of the user what it tells, and return all of it as one answer.
 
     Each call repeats the one before and adds a message, so that a server that keeps the prompt reads only that one.
@@ -55,11 +50,17 @@ def read_briefly(task: Task) -> Generator[ExtractionCall, str, Answer]:
         told = (rules.stated(text, day_of(message, task.zone)) if rules else text) or (text if is_answer else "")
         if not is_answer and not words(told):
             continue
-        asked = HumanMessage(
+        shown = HumanMessage(
             f'Asked "{shortened(question, MAX_CONTEXT_CHARS)}", the user says: {told}' if is_answer else told
         )
         most = min(_MOST, _A_FEW + len(text) // _CHARS_PER_FACT)
-        raw = yield ExtractionCall((*prompt, asked), _schema(most, min(_SENTENCE_CHARS, config.max_fact_chars)))
+        sentence = {"type": "string", "maxLength": min(_SENTENCE_CHARS, config.max_fact_chars)}
+        schema = {
+            "title": "facts",
+            "description": "What the message tells.",
+            **object_schema(facts={"type": "array", "maxItems": most, "items": sentence}),
+        }
+        raw = yield from asked(model, (*prompt, shown), schema)
         given = [each.content for each in parse_answer(raw).facts if each.content][:most]
         kept = (
             rules.kept(given, told, heard, config.max_fact_chars) if rules else [(each, "knowledge") for each in given]
@@ -77,10 +78,5 @@ def read_briefly(task: Task) -> Generator[ExtractionCall, str, Answer]:
                 )
             )  # fmt: skip
         # A model that saw itself note nothing goes on to note nothing.
-        prompt += [asked, AIMessage(raw)] if given else []
+        prompt += [shown, AIMessage(raw)] if given else []
     return Answer(facts=tuple(facts))
-
-
-def _schema(most: int, chars: int) -> dict[str, Any]:
-    listed = object_schema(facts={"type": "array", "maxItems": most, "items": {"type": "string", "maxLength": chars}})
-    return {"title": "facts", "description": "What the message tells.", **listed}

@@ -1,19 +1,25 @@
 """From what was said to facts: a model is asked, its answer read with tolerance, its facts validated one by one."""
 
+import asyncio
+import contextvars
 import logging
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import tzinfo
+from functools import partial
+from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.constants import TAG_NOSTREAM
 
 from memory import prompts
 from memory.config import MemoryConfig
-from memory.door import aperform, perform
-from memory.extraction.answer import ExtractionError, aask, ask, parse_answer
-from memory.extraction.brief import ExtractionCall, read_briefly
+from memory.door import Ask, aperform, in_daemon_thread, perform
+from memory.extraction.answer import ExtractionError, asked, parse_answer
+from memory.extraction.brief import read_briefly
 from memory.extraction.dialogue import new_messages, render_dialogue
 from memory.extraction.form import FIELDS, Answer, FoundFact, answer_schema
 from memory.extraction.task import Task
@@ -25,6 +31,8 @@ from memory.message import GivenMessages, StoredMessage, messages_of
 from memory.text import one_line
 
 logger = logging.getLogger(__name__)
+
+_CALL: Final[RunnableConfig] = {"tags": [TAG_NOSTREAM], "run_name": "extract_facts"}
 
 
 def extract_facts(
@@ -60,8 +68,13 @@ def extract_facts(
         TimeoutError: If the model does not answer within `config.model_timeout_seconds`.
     """
     task = Task.of(messages_of(messages, time), existing, profile, config, time_zone)
-    timeout = task.config.model_timeout_seconds
-    return perform(_extraction(task), {ExtractionCall: lambda call: ask(model, call.prompt, call.schema, timeout)})
+
+    def answer(effect: Ask) -> Any:
+        # A thread that nothing waits for at exit: a hung call must not keep the process alive.
+        call = partial(contextvars.copy_context().run, effect.model.invoke, list(effect.prompt), _CALL)
+        return in_daemon_thread(call, "palimpsest-extract").result(task.config.model_timeout_seconds)
+
+    return perform(_extraction(model, task), {Ask: answer})
 
 
 async def aextract_facts(
@@ -76,10 +89,12 @@ async def aextract_facts(
 ) -> Extraction:
     """Do what `extract_facts` does, asynchronously."""
     task = Task.of(messages_of(messages, time), existing, profile, config, time_zone)
-    timeout = task.config.model_timeout_seconds
-    return await aperform(
-        _extraction(task), {ExtractionCall: lambda call: aask(model, call.prompt, call.schema, timeout)}
-    )
+
+    async def answer(effect: Ask) -> Any:
+        async with asyncio.timeout(task.config.model_timeout_seconds):
+            return await effect.model.ainvoke(list(effect.prompt), _CALL)
+
+    return await aperform(_extraction(model, task), {Ask: answer})
 
 
 def judge_fact(
@@ -111,13 +126,13 @@ def judge_fact(
     return _judged(Answer(facts=(FoundFact.of(fact),)), task)
 
 
-def _extraction(task: Task) -> Generator[ExtractionCall, str, Extraction]:
+def _extraction(model: BaseChatModel, task: Task) -> Generator[Ask, Any, Extraction]:
     """Ask the model in the form that it can bear, and return what of its answer holds."""
     new = new_messages(task.messages)
     if not new:
         return Extraction()
     if task.config.extraction_form == "brief":
-        return _judged((yield from read_briefly(task)), task)
+        return _judged((yield from read_briefly(model, task)), task)
     known = "\n".join(f"{n}. {one_line(fact.content)}" for n, fact in enumerate(task.shown, 1))
     sections = "\n".join(f"{name.partition('.')[2]}: {one_line(text)}" for name, text in task.profile.items())
     material = prompts.EXTRACTION_INPUT.format(
@@ -126,13 +141,13 @@ def _extraction(task: Task) -> Generator[ExtractionCall, str, Extraction]:
     rules = (task.config.extraction_prompt or prompts.EXTRACTION).replace("{fields}", FIELDS)
     prompt: list[BaseMessage] = [SystemMessage(rules), HumanMessage(material)]
     schema = answer_schema(new, task.config)
-    raw = yield ExtractionCall(prompt, schema)
+    raw = yield from asked(model, prompt, schema)
     answer = parse_answer(raw)
     loose = [fact for fact in answer.facts if fact.quote and not is_quoted(fact, task.messages)]
     if loose:  # once more for words that stand nowhere; what still quotes none that do is refused
         wrong, more = "\n".join(f"- {fact.quote}" for fact in loose), tuple[FoundFact, ...]()
         prompt += [AIMessage(raw), HumanMessage(prompts.EXTRACTION_AGAIN.format(quotes=wrong))]
-        again = yield ExtractionCall(prompt, schema)
+        again = yield from asked(model, prompt, schema)
         with suppress(ExtractionError):
             more = parse_answer(again).facts
         logger.info("asked once more for the words of %d facts, got %d", len(loose), len(more))

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Self
 from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore
 
-from memory.message import StoredMessage, identified
+from memory.message import StoredMessage, as_messages
 from memory.namespaces import Owner
 from memory.text import check_encodable
 
@@ -64,7 +64,7 @@ class ConversationContext:
             if not isinstance(value, str) or not value:
                 raise ValueError(f"{name} must be a non-empty string, not {value!r}")
         check_encodable("thread_id", self.thread_id)
-        object.__setattr__(self, "messages", identified(self.messages))
+        object.__setattr__(self, "messages", tuple(as_messages(self.messages)))
         object.__setattr__(self, "carried_over", tuple(self.carried_over))
 
     @property
