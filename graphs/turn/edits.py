@@ -8,7 +8,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel._write import ChannelWrite, ChannelWriteTupleEntry
-from langgraph.types import Overwrite, StateUpdate
+from langgraph.types import Overwrite, StateSnapshot, StateUpdate
 
 from graphs.turn.context import Context
 from graphs.turn.state import InputState, State, merge_messages, removes_all
@@ -76,38 +76,23 @@ class ChatGraph(StateGraph[State, Context, InputState, State]):
         return compiled
 
 
-# What a client sent last may be no message. The writes of a run's input are saved before the channel refuses them:
-# `get_state` without a checkpoint's id adds them to the newest checkpoint, and fails as that run did, until there is
-# another (langgraph 1.2.22). A history, and a checkpoint by its id, can be read.
 class _Editable(_Compiled):
+    # What a client sent last may be no message. The writes of a run's input are saved before the channel refuses them:
+    # `get_state` without a checkpoint's id adds them to the newest checkpoint, and fails as that run did, until there
+    # is another (langgraph 1.2.22). A history can be read.
     def bulk_update_state(self, config: RunnableConfig, supersteps: Supersteps) -> RunnableConfig:
-        if _is_one(supersteps):
-            try:
-                state = self.get_state(config)
-                seen, following = state.values, state.next
-            except Exception:
-                seen, following = next((saved.values for saved in self.get_state_history(config, limit=1)), {}), ()
-            supersteps = _edited(seen, following, supersteps)
-        return super().bulk_update_state(config, supersteps)
+        saved = next(self.get_state_history(config, limit=1), None)
+        return super().bulk_update_state(config, _edited(saved, supersteps))
 
     async def abulk_update_state(self, config: RunnableConfig, supersteps: Supersteps) -> RunnableConfig:
-        if _is_one(supersteps):
-            try:
-                state = await self.aget_state(config)
-                seen, following = state.values, state.next
-            except Exception:
-                saved = [saved.values async for saved in self.aget_state_history(config, limit=1)]
-                seen, following = next(iter(saved), {}), ()
-            supersteps = _edited(seen, following, supersteps)
-        return await super().abulk_update_state(config, supersteps)
+        saved = [one async for one in self.aget_state_history(config, limit=1)]
+        return await super().abulk_update_state(config, _edited(next(iter(saved), None), supersteps))
 
 
-def _is_one(supersteps: Supersteps) -> bool:
-    return [len(updates) for updates in supersteps] == [1]
-
-
-def _edited(state: Mapping[str, Any], following: tuple[str, ...], supersteps: Supersteps) -> Supersteps:
-    ((update,),) = supersteps
+def _edited(saved: StateSnapshot | None, supersteps: Supersteps) -> Supersteps:
+    if [len(updates) for updates in supersteps] != [1]:
+        return supersteps
+    ((update,),), state, following = supersteps, saved.values if saved else {}, saved.next if saved else ()
     if update.as_node is None and update.values is not None and len(following) == 1:
         update = update._replace(as_node=_RAN_LAST.get(following[0]))
     return [[update._replace(values=with_what_follows(state, update.values))]]
