@@ -567,12 +567,10 @@ MUTANTS = (
     ),
     Mutant(
         "one user's bad value sends the store away",
-        "memory/breaker.py",
-        """        if outcome == "answered":
-            return Breaker()
-""",
-        "",
-        ("tests/integration/test_deadlines.py", "tests/rules/test_breaker.py"),
+        "graphs/turn/stores.py",
+        "is_away=error is not None)",
+        "is_away=True)",
+        ("tests/integration/test_deadlines.py",),
     ),
     Mutant(
         "an erase forgets the outbox",

@@ -16,8 +16,8 @@ def let_turns_wait(service: MemoryService, *, read: float = PATIENCE, write: flo
 
 async def all_have_answered(service: MemoryService) -> None:
     """Return once no store is in doubt any more."""
-    doubted = [one for ways in list(service.stores._doubted.values()) for one in ways.values()]
-    await asyncio.gather(*(asyncio.wait({one.probing}) for one in doubted if one.probing))
+    probes = [one for ways in list(service.stores._probes.values()) for one in ways.values()]
+    await asyncio.gather(*(asyncio.wait({one.probing}) for one in probes if one.probing))
 
 
 def be_patient(service: MemoryService) -> None:

@@ -22,9 +22,8 @@ from graphs.process.model_failures import ModelUnavailable
 from graphs.process.models import Purpose, resolve
 from graphs.process.recalling import Recalling
 from graphs.settings import Settings
-from graphs.turn.left import LeftTurns
 from graphs.turn.prepared import PreparedSummaries
-from graphs.turn.stores import Stores
+from graphs.turn.stores import LeftTurns, Stores
 from memory.door import StoreEffects, arun, arun_patiently, in_daemon_thread, run, tolerated
 from memory.namespaces import Owner
 from memory.retention import KINDS, clean

@@ -1,8 +1,11 @@
-"""The stores that turns ask: each for so many seconds at most, and none that failed or hung just before."""
+"""The stores that turns ask, each for so many seconds at most, and the turns that they left unwritten."""
 
 import asyncio
+import atexit
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+import threading
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import Context
 from typing import Literal, TypeVar
@@ -10,9 +13,9 @@ from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore
 
-from memory.breaker import PROMPT_SECONDS, Breaker, Outcome
-from memory.door import StoreEffects, arun, delete, read, tolerated
+from memory.door import StoreEffects, arun, delete, in_daemon_thread, read, tolerated
 from memory.namespaces import PROBE
+from memory.turn import Closing
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +29,17 @@ _CONSEQUENCES: dict[Access, str] = {
 }
 
 
+_PROMPT_SECONDS = 0.5
+"""A probe that has not answered by then says that the store is away; it goes on, as its answer says that it is back."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+"""Seconds until the next probe: twice as long after each that failed."""
+# Where an answer was lost, only a new probe can find out that the store is back. A probe that is given up may leave a
+# thread behind that hangs for good, so they are few.
+_FIRST_PATIENCE, _LONGEST_PATIENCE = 10.0, 600.0
+_MOST_THREADS = 200
+"""So many threads of which a turn is left are held, the newest."""
+
+
 class StoreAway(Exception):
     """A store is not asked, as it failed or hung just before."""
 
@@ -34,7 +48,7 @@ class Stores:
     """The stores of this process: how long a turn waits for each, and which are away.
 
     That is found out by probes, off the turns, one at a time for each store. A store that can be read may be locked for
-    writers, so each way of access has a breaker and probes of its own.
+    writers, so each way of access has probes of its own.
 
     Args:
         read: Seconds for which a turn waits to be told what memory holds.
@@ -43,7 +57,7 @@ class Stores:
 
     def __init__(self, *, read: float, write: float) -> None:
         self.seconds: dict[Access, float] = {"read": read, "write": write}
-        self._doubted: WeakKeyDictionary[BaseStore, dict[Access, _Doubted]] = WeakKeyDictionary()
+        self._probes: WeakKeyDictionary[BaseStore, dict[Access, _Probe]] = WeakKeyDictionary()
 
     async def ask(self, store: BaseStore, access: Access, work: Callable[[], Awaitable[T]]) -> T:
         """Let a turn wait for a store.
@@ -74,30 +88,34 @@ class Stores:
 
     def is_away(self, store: BaseStore, access: Access) -> bool:
         """Say whether a store is not to be asked; a write begins with reads."""
-        doubted = self._doubted.get(store, {})
-        away = [one for of, one in doubted.items() if one.breaker.is_open and of in ("read", access)]
+        away = [one for of, one in self._probes.get(store, {}).items() if one.is_away and of in ("read", access)]
         for one in away:
-            one.probe(store)  # the event loop that it was probed on may have ended
+            one.begin(store)  # the event loop that it was probed on may have ended
         return bool(away)
 
     def doubt(self, store: BaseStore, access: Access) -> None:
         """Find out, in the background, whether a store that fails or takes its time is away for everyone."""
-        self._doubted.setdefault(store, {}).setdefault(access, _Doubted(access)).probe(store)
+        self._probes.setdefault(store, {}).setdefault(access, _Probe(access)).begin(store)
 
     def any_away(self) -> bool:
         """Say whether any store is."""
-        return any(one.breaker.is_open for doubted in list(self._doubted.values()) for one in list(doubted.values()))
+        return any(one.is_away for probes in list(self._probes.values()) for one in list(probes.values()))
 
 
-class _Doubted:
-    """One way of access to one store: its breaker, and the task that probes while anybody is in doubt."""
+class _Probe:
+    """What is known of one way of access to one store, and the task that finds it out while anybody is in doubt.
+
+    A small access of no user: one user's bad value, or one slow answer, says nothing about a store.
+
+    Attributes:
+        is_away: Whether nobody else asks, so that a store that is away costs a turn nothing.
+    """
 
     def __init__(self, access: Access) -> None:
-        self.breaker = Breaker()
+        self.is_away, self._access, self._failures = False, access, 0
         self.probing: asyncio.Task[None] | None = None
-        self._access = access
 
-    def probe(self, store: BaseStore) -> None:
+    def begin(self, store: BaseStore) -> None:
         """Begin to probe, unless that is under way; on a thread without an event loop nothing can be begun."""
         task = self.probing
         try:
@@ -113,25 +131,27 @@ class _Doubted:
         while True:
             asked = asyncio.create_task(arun(store, read(PROBE, "probe") if self._access == "read" else _write()))
             try:
-                done, _ = await asyncio.wait({asked}, timeout=PROMPT_SECONDS)
+                done, _ = await asyncio.wait({asked}, timeout=_PROMPT_SECONDS)
                 if not done:
-                    self._note("silent", "no answer")
-                    done, _ = await asyncio.wait({asked}, timeout=self.breaker.patience)
+                    self._note("no answer", is_away=True)
+                    patience = min(_FIRST_PATIENCE * 2.0 ** min(self._failures, 30), _LONGEST_PATIENCE)
+                    done, _ = await asyncio.wait({asked}, timeout=patience)
             finally:
                 asked.cancel()
             error = asked.exception() if done and not asked.cancelled() else None if done else TimeoutError()
-            self._note("failed" if error else "answered", type(error).__name__)
+            self._note(type(error).__name__, is_away=error is not None)
+            self._failures += 1
             if error is None:
+                self._failures = 0
                 return
-            await asyncio.sleep(self.breaker.pause)
+            await asyncio.sleep(min(_FIRST_PAUSE * 2.0 ** min(self._failures - 1, 30), _LONGEST_PAUSE))
 
-    def _note(self, outcome: Outcome, reason: str) -> None:
-        was_open = self.breaker.is_open
-        self.breaker = self.breaker.after(outcome)
-        if self.breaker.is_open and not was_open:
+    def _note(self, reason: str, *, is_away: bool) -> None:
+        if is_away and not self.is_away:
             logger.warning("the store is away (%s: %s): %s", self._access, reason, _CONSEQUENCES[self._access])
-        elif was_open and not self.breaker.is_open:
+        elif self.is_away and not is_away:
             logger.warning("the store is back (%s)", self._access)
+        self.is_away = is_away
 
 
 def _write() -> StoreEffects[None]:
@@ -144,3 +164,78 @@ def tolerated_store(logger: logging.Logger, consequence: str) -> Iterator[None]:
     """Tolerate a failing store; of one that is not asked, the log says when that began and when it ends."""
     with tolerated(logger, consequence), suppress(StoreAway):
         yield
+
+
+class LeftTurns:
+    """Turns that ended before they were written down, while their process lives: written down when it ends in order.
+
+    A server's next sweep writes them down before. A program of one's own has no list of threads: what only a
+    checkpoint names waits for its thread's next turn. Told of no end, the end of the process is one.
+
+    Args:
+        write: Writes one turn down; twice changes nothing.
+        seconds: How long the end of a process waits that nobody tells of its end.
+    """
+
+    def __init__(self, write: Callable[[BaseStore, Closing], None], seconds: float) -> None:
+        self._write, self._seconds = write, seconds
+        self._left: dict[Hashable, list[tuple[BaseStore, Closing]]] = {}
+        self._ends, self._may_write = threading.Event(), False
+        self._writing: Future[None] | None = None
+
+    def note(self, thread: Hashable, store: BaseStore, left: Sequence[Closing]) -> None:
+        """Note what is left of a thread now; what was left of it before is written down, or never to be."""
+        self._left.pop(thread, None)
+        if not left:
+            return
+        self._left[thread] = [(store, closing) for closing in left]
+        if len(self._left) > _MOST_THREADS:
+            del self._left[next(iter(self._left))]
+        if self._writing is None:
+            with tolerated(logger, "turns that are left are not written down at the end of this process"):
+                self._ends = threading.Event()
+                # Begun now: while an interpreter ends, no thread can be.
+                self._writing = in_daemon_thread(self._write_at_the_end, "palimpsest-left")
+                atexit.register(self.write_down, self._seconds)
+
+    def all(self) -> list[tuple[Hashable, list[tuple[BaseStore, Closing]]]]:
+        """Return what is left, by thread, as it is now."""
+        return list(self._left.items())
+
+    def settle(self, thread: Hashable, left: Sequence[tuple[BaseStore, Closing]]) -> None:
+        """Drop what was left of a thread, as it is written down, unless more was noted meanwhile."""
+        if self._left.get(thread) is left:
+            self._left.pop(thread, None)
+
+    def drop(self, erased: str) -> None:
+        """Drop what came from an erased thread, by its id, or user, by the user's segment."""
+        for thread, left in list(self._left.items()):
+            if any(erased in (closing.thread_id, closing.owner.segment) for _, closing in left):
+                self._left.pop(thread, None)
+
+    def write_down(self, seconds: float) -> bool:
+        """Write down what is left, for at most so many seconds, and say whether that took the store's answer.
+
+        What is not written down in time, the log says. No time at all writes nothing.
+        """
+        if self._writing is None:
+            return False
+        atexit.unregister(self.write_down)
+        self._may_write = seconds > 0
+        self._ends.set()
+        with tolerated(logger, "turns are not written down in time"):
+            self._writing.result(seconds)
+        self._writing = None
+        if count := sum(map(len, self._left.values())):
+            logger.warning(
+                "%d turns are lost unless a checkpointer keeps their threads: their next turns write them", count
+            )
+        return not count
+
+    def _write_at_the_end(self) -> None:
+        self._ends.wait()
+        for thread, left in self.all() if self._may_write else ():
+            with tolerated(logger, "what was left of a thread is not written down"):
+                for store, closing in left:
+                    self._write(store, closing)
+                self.settle(thread, left)

@@ -38,7 +38,6 @@ MAY_KNOW = {
     "tool_calls": {"turn", "facts", "extraction", "updates", "injection", "screening", "erase"},
     "tool_lookups": {"tool_calls", "facts", "journal", "recall", "injection", "screening"},
     "unwritten": {"unwritten", "turn", "updates"},
-    "breaker": {"breaker"},
     "backfill": {"backfill", "facts", "journal", "updates", "turn", "archive", "erase"},
     "budget": {"budget"},
     "retention": {"retention", "facts", "updates"},
