@@ -53,23 +53,23 @@ def _merged(merged: dict[str, BaseMessage], writes: Sequence[Any]) -> dict[str, 
             # Nearly all: a thread is long, and a call for each of its messages takes longer than all else.
             if type(value) in PLAIN and (identity := value.__dict__["id"]) and identity != SUMMARY_ID:
                 merged[identity] = value
-                continue
-            message = _message(value)
-            identity = message.id or ""
-            if isinstance(message, RemoveMessage):
-                if identity == REMOVE_ALL_MESSAGES:
-                    merged.clear()
-                merged.pop(identity, None)
-                continue
-            if identity == SUMMARY_ID and message.type != "system":
-                # A client gave it the id of summaries: nobody would be shown what it says.
-                identity = f"{SUMMARY_ID}-of-{message.type}"
-            place = len(merged)
-            while not identity:
-                # From what is replayed alone: a random id would be another one each time the thread is read.
-                derived = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{place} {message.type} {message.content}"))
-                identity, place = "" if derived in merged else derived, place + 1
-            merged[identity] = message if identity == message.id else message.model_copy(update={"id": identity})
+            else:
+                message = _message(value)
+                identity = message.id or ""
+                if isinstance(message, RemoveMessage):
+                    if identity == REMOVE_ALL_MESSAGES:
+                        merged.clear()
+                    merged.pop(identity, None)
+                    continue
+                if identity == SUMMARY_ID and message.type != "system":
+                    # A client gave it the id of summaries: nobody would be shown what it says.
+                    identity = f"{SUMMARY_ID}-of-{message.type}"
+                place = len(merged)
+                while not identity:
+                    # From what is replayed alone: a random id would be another one each time the thread is read.
+                    derived = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{place} {message.type} {message.content}"))
+                    identity, place = "" if derived in merged else derived, place + 1
+                merged[identity] = message if identity == message.id else message.model_copy(update={"id": identity})
     return merged
 
 
