@@ -14,10 +14,12 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from benchmarks.repetition import chat_model
 from memory import prompts
+from memory.config import Category
 from memory.context.tokens import count_tokens
-from memory.injection.block import MemoryData, render_memory_block
+from memory.facts.fact import Fact
+from memory.injection.block import render_memory_block
 
-FACTS = (
+FACTS: tuple[tuple[Category, str], ...] = (
     ("goal", "User is looking for a flat with two rooms, at most 15,000 kroner a month."),
     ("knowledge", "User's boss is Ingrid, who leads the jellyfish project."),
     ("knowledge", "User's partner Tom found a job in Bergen and comes in April."),
@@ -54,8 +56,8 @@ QUESTIONS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
 
 def wrong_answers(model: BaseChatModel) -> list[tuple[str, str]]:
     """Hold one talk and return the questions whose answers lack something, with these answers."""
-    data = {"facts": [{"content": text, "category": category, "confidence": 0.9} for category, text in FACTS]}
-    block = render_memory_block(MemoryData.of(data), 2000, count_tokens)
+    facts = [Fact(content=text, category=category, confidence=0.9) for category, text in FACTS]
+    block = render_memory_block({}, facts, 2000, count_tokens)
     said: list[BaseMessage] = [SystemMessage(f"{prompts.SYSTEM}\n\n{block}")]
     wrong: list[tuple[str, str]] = []
     for question, parts in QUESTIONS:

@@ -12,6 +12,7 @@ from benchmarks.quality_data import Question, Talk
 from benchmarks.quality_memory import Held, evidence_of
 from benchmarks.quality_report import SEED, Rows, share
 from memory.context.tokens import count_tokens
+from memory.facts.fact import Fact
 from memory.injection.block import fact_line
 from memory.recall import Document, Hit, Index
 from memory.recall.user_index import Recalled
@@ -45,7 +46,7 @@ class Recall:
 def line_of(document: Document) -> str:
     """Return a document as a prompt would show it."""
     if document.kind == "fact":
-        return fact_line({"content": document.text, "category": "knowledge", "confidence": 0.8})
+        return fact_line(Fact(content=document.text, category="knowledge", confidence=0.8))
     return f"- {document.when[:10]} {document.who}: {document.text}"
 
 

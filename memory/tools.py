@@ -23,8 +23,7 @@ from memory.facts.changes import Outcome, Reason
 from memory.facts.effects import FactEffects
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, is_protected, may_be_used
 from memory.facts.snapshot import read_snapshot
-from memory.injection.block import escape, fact_line, turn_line
-from memory.injection.past_turns import line_of
+from memory.injection.block import escape, fact_line, line_of, turn_line
 from memory.journal.entry import day_of
 from memory.message import iso_time
 from memory.namespaces import Owner, thread_namespace

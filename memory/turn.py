@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from memory.control import put_control, read_control
 from memory.door import StoreEffects, scan, side_by_side, transaction
 from memory.facts.snapshot import MemorySnapshot
-from memory.injection.past_turns import read_snapshot_with
+from memory.injection.injected import read_snapshot_with
 from memory.journal.journal import JournalRevision, read_revision
 from memory.message import iso_time, stored_id, to_stored
 from memory.namespaces import Owner

@@ -27,8 +27,7 @@ from memory.context.running_summary import LEFT_OUT, REMEMBERED_IDS, LeftOut
 from memory.context.tokens import TokenCounter
 from memory.door import arun, arun_patiently, tolerated
 from memory.facts.snapshot import MemorySnapshot
-from memory.injection.injected import Injected
-from memory.injection.past_turns import read_snapshot_with
+from memory.injection.injected import Injected, read_snapshot_with
 from memory.injection.selection import TurnConditions, inject, told
 from memory.message import names_in, role_of, speaker_of
 from memory.namespaces import Owner

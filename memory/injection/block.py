@@ -12,6 +12,7 @@ from memory import prompts
 from memory.config import CATEGORIES
 from memory.context.tokens import count_tokens
 from memory.facts.fact import Fact
+from memory.recall import Document
 from memory.screening.door import without_suspects
 from memory.text import one_line
 
@@ -19,10 +20,13 @@ TextCounter = Callable[[str], int]
 
 CUT_MARK: Final = "\n..."
 _MOST_CHARS: Final = 300  # of one past message
-_USER_LABELS: Final = {"work": "Work", "personal": "Personal", "topOfMind": "Current Focus"}
-_HISTORY_LABELS: Final = {"recent": "Recent", "earlier": "Earlier", "background": "Background"}
+_LABELS: Final = {
+    "User Context:": {"user.work": "Work", "user.personal": "Personal", "user.topOfMind": "Current Focus"},
+    "History:": {"history.recent": "Recent", "history.earlier": "Earlier", "history.background": "Background"},
+}
 # A content with `[goal | 0.90]` in it would look like two facts: it is shown as `(goal | 0.90)`.
 _LABEL = re.compile(r"\[([^\[\]|]*\|[^\[\]]*)\]")
+_FRAME: Final = prompts.MEMORY_BLOCK.format(memory="")
 _ESCAPES = str.maketrans({"<": "&lt;", ">": "&gt;"})
 
 
@@ -51,15 +55,6 @@ class MemoryData:
         )
 
 
-def memory_data(facts: Iterable[Fact], texts: Mapping[str, str]) -> MemoryData:
-    """Return facts, and section texts by name (`user.work`), as `format_memory_for_injection` takes them."""
-    sides: dict[str, dict[str, str]] = {"user": {}, "history": {}}
-    for name, text in texts.items():
-        side, _, section = name.partition(".")
-        sides[side][section] = text
-    return MemoryData(user=sides["user"], history=sides["history"], facts=tuple(facts))
-
-
 def format_memory_for_injection(
     memory: MemoryData | Mapping[str, object], max_tokens: int = 2000, token_counter: TextCounter = count_tokens
 ) -> str:
@@ -80,38 +75,28 @@ def format_memory_for_injection(
     if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 0:
         raise ValueError(f"max_tokens must be a whole number of at least 0, not {max_tokens!r}")
     data = memory if isinstance(memory, MemoryData) else MemoryData.of(memory)
-    sections = _sections(data)
-    active = [
-        each
-        for each in data.facts
-        if (each.status if isinstance(each, Fact) else each.get("status", "active")) == "active"
-    ]
-    facts = sorted(map(_bounded, active), key=lambda fact: -fact[1])
-    lines = [_line(*fact) for fact in facts if fact[2]]
-    kept = [lines[place] for place in _fitting(sections, lines, max_tokens, token_counter)]
-    # Without a section, the first fact is cut where no fact fits whole: a part of it is more than nothing.
-    text = _join(sections, kept or (() if sections else lines[:1]))
-    if token_counter(text) <= max_tokens:
-        return text
-    if token_counter(CUT_MARK) > max_tokens:
-        return ""
-
-    def is_too_long(chars: int) -> bool:
-        return token_counter(text[:chars].rstrip() + CUT_MARK) > max_tokens
-
-    return text[: bisect_left(range(1, len(text) + 1), True, key=is_too_long)].rstrip() + CUT_MARK
+    texts = {f"user.{name}": text for name, text in data.user.items()}
+    texts |= {f"history.{name}": text for name, text in data.history.items()}
+    facts = [each if isinstance(each, Fact) else _fact_of(each) for each in data.facts]
+    return _text(_sections(texts), facts, max_tokens, token_counter)
 
 
 def render_memory_block(
-    memory: MemoryData | Mapping[str, object], max_tokens: int, token_counter: TextCounter = count_tokens
+    texts: Mapping[str, object], facts: Iterable[Fact], max_tokens: int, token_counter: TextCounter = count_tokens
 ) -> str:
     """Return the memory block as the model is sent it: fenced, with a sentence that says what it is.
 
     Fence and sentence count against `max_tokens`; where memory is empty or nothing of it fits, so is the block.
+
+    Args:
+        texts: The profile's sections by their names, such as `user.work`.
+        facts: In any order; the strongest are told first.
+        max_tokens: The budget.
+        token_counter: Tokens of a string.
     """
-    budget = max_tokens - token_counter(prompts.MEMORY_BLOCK.format(memory=""))
+    budget, sections, known = max_tokens - token_counter(_FRAME), _sections(texts), [*facts]
     while budget > 0:
-        inner = format_memory_for_injection(memory, budget, token_counter)
+        inner = _text(sections, known, budget, token_counter)
         block = prompts.MEMORY_BLOCK.format(memory=inner)
         surplus = token_counter(block) - max_tokens
         if not inner.strip(".\n") or surplus <= 0:
@@ -121,37 +106,34 @@ def render_memory_block(
 
 
 def fitting_facts(
-    memory: MemoryData, max_tokens: int, token_counter: TextCounter = count_tokens
-) -> list[Fact | Mapping[str, object]]:
+    texts: Mapping[str, object], facts: Sequence[Fact], max_tokens: int, token_counter: TextCounter = count_tokens
+) -> list[Fact]:
     """Return so many of the facts, in the order given, as fit into the block together with its sections.
 
     A fact that is too long by itself is left out; of the others none is passed over for one that comes later.
     """
-    room = max_tokens - token_counter(prompts.MEMORY_BLOCK.format(memory=""))
-    fitting = _fitting(_sections(memory), [*map(fact_line, memory.facts)], room, token_counter)
-    return [memory.facts[place] for place in fitting]
+    room = max_tokens - token_counter(_FRAME)
+    return [facts[at] for at in _fitting(_sections(texts), [*map(fact_line, facts)], room, token_counter)]
 
 
-def fact_line(fact: Fact | Mapping[str, object]) -> str:
+def fact_line(fact: Fact) -> str:
     """Return the one line of a fact, `- [{category} | {confidence:.2f}] {content}`."""
-    return _line(*_bounded(fact))
+    return f"- [{fact.category} | {fact.confidence:.2f}] {escape(fact.content)}"
 
 
-def _line(category: str, confidence: float, content: str) -> str:
-    return f"- [{category} | {confidence:.2f}] {content}"
-
-
-def _bounded(fact: Fact | Mapping[str, object]) -> tuple[str, float, str]:
-    """Return a fact as the block shows it: category and confidence within their bounds, the content escaped."""
-    if isinstance(fact, Fact):
-        return fact.category, fact.confidence, escape(fact.content)
-    category, confidence, content = (fact.get(name) for name in ("category", "confidence", "content"))
+def _fact_of(said: Mapping[str, object]) -> Fact:
+    """Return the fact that anybody may have written down, category and confidence within their bounds."""
+    category, confidence, content = (said.get(name) for name in ("category", "confidence", "content"))
     strength = 0.0
     # Infinities and NaN say nothing; a comparison takes whole numbers that are too long for a float.
     if isinstance(confidence, int | float) and not isinstance(confidence, bool) and abs(confidence) < math.inf:
         strength = float(min(1, max(0, confidence)))
-    known = category if isinstance(category, str) and category in CATEGORIES else "context"
-    return known, strength, escape(content) if isinstance(content, str) else ""
+    return Fact(
+        content=content if isinstance(content, str) else "",
+        category=next((known for known in CATEGORIES if known == category), "context"),
+        confidence=strength,
+        status="active" if said.get("status", "active") == "active" else "quarantined",
+    )
 
 
 @lru_cache(maxsize=20_000)
@@ -166,10 +148,31 @@ def escape(text: str) -> str:
     return _LABEL.sub(r"(\1)", one_line(text)).translate(_ESCAPES)
 
 
-def _sections(data: MemoryData) -> str:
-    sides = [("User Context:", _USER_LABELS, data.user), ("History:", _HISTORY_LABELS, data.history)]
+def line_of(document: Document) -> str:
+    """Return a past turn as a prompt shows it; empty if it must not be shown."""
+    return turn_line(document.when[:10], document.who or ("assistant" if document.is_reply else "user"), document.text)
+
+
+def _text(sections: str, facts: Iterable[Fact], max_tokens: int, token_counter: TextCounter) -> str:
+    active = sorted((fact for fact in facts if fact.status == "active"), key=lambda fact: -fact.confidence)
+    lines = [fact_line(fact) for fact in active if escape(fact.content)]
+    kept = [lines[place] for place in _fitting(sections, lines, max_tokens, token_counter)]
+    # Without a section, the first fact is cut where no fact fits whole: a part of it is more than nothing.
+    text = _join(sections, kept or (() if sections else lines[:1]))
+    if token_counter(text) <= max_tokens:
+        return text
+    if token_counter(CUT_MARK) > max_tokens:
+        return ""
+
+    def is_too_long(chars: int) -> bool:
+        return token_counter(text[:chars].rstrip() + CUT_MARK) > max_tokens
+
+    return text[: bisect_left(range(1, len(text) + 1), True, key=is_too_long)].rstrip() + CUT_MARK
+
+
+def _sections(texts: Mapping[str, object]) -> str:
     parts = []
-    for title, labels, texts in sides:
+    for title, labels in _LABELS.items():
         lines = []
         for name, label in labels.items():
             value = texts.get(name)

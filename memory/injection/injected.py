@@ -1,23 +1,28 @@
-"""What a thread's prompt shows of memory: its block and deltas, as ids in the thread's state and as text. Pure."""
+"""What a thread's prompt shows of memory: its block and deltas, as ids in the thread's state and as text."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Final, Self
 
 from pydantic import Field
 
 from memory import prompts
+from memory.control import read_control
+from memory.door import StoreEffects, read_many, side_by_side
 from memory.facts.fact import Fact
-from memory.facts.snapshot import MemorySnapshot
+from memory.facts.snapshot import MemorySnapshot, read_snapshot
 from memory.forms import plain, read_as
-from memory.injection.block import TextCounter, fact_line, memory_data, render_memory_block
-from memory.injection.past_turns import past_section
+from memory.injection.block import TextCounter, fact_line, render_memory_block, turn_line
+from memory.journal.entry import line_id
+from memory.journal.journal import entries_in
+from memory.namespaces import Owner
 
 Entry = tuple[str, int]
 # Lines of past turns: the key of a journal entry, and which of its messages.
 Line = tuple[str, str]
 
 NOT_USED: Final = -1.0
+_PAST: Final = "Past conversations:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ class Injected:
 
     def fact_ids(self) -> tuple[str, ...]:
         """Return the ids of all facts that are shown."""
-        return tuple(dict.fromkeys(name for name, _ in self.entries() if not _is_section(name)))
+        return tuple(dict.fromkeys(name for name, _ in self.entries() if "." not in name))
 
     def lines(self) -> tuple[Line, ...]:
         """Return the lines of past turns that are shown."""
@@ -74,22 +79,14 @@ class Injected:
 
     def is_stale(self, snapshot: MemorySnapshot) -> bool:
         """Say whether the prompt shows a fact that was corrected, edited or deleted, or what is gone."""
-        current = {(fact.id, fact.revision) for fact in snapshot.facts}
+        current, lines = {(fact.id, fact.revision) for fact in snapshot.facts}, self.lines()
         # What a person deletes is not told again, and the journal keeps its words until an erase.
-        if self.lines() and self.lines_edit != snapshot.edit:
-            return True
-        if any(line not in snapshot.lines for _, line in self.lines()):
+        if lines and (self.lines_edit != snapshot.edit or any(line not in snapshot.lines for _, line in lines)):
             return True
         return any(
-            snapshot.profile[name].at(revision) is None
-            if _is_section(name) and name in snapshot.profile
-            else (name, revision) not in current
+            snapshot.profile[name].at(revision) is None if name in snapshot.profile else (name, revision) not in current
             for name, revision in self.entries()
         )
-
-
-def _is_section(name: str) -> bool:
-    return "." in name
 
 
 def render_block(injected: Injected, snapshot: MemorySnapshot, budget: int, token_counter: TextCounter) -> str:
@@ -102,7 +99,7 @@ def render_block(injected: Injected, snapshot: MemorySnapshot, budget: int, toke
         for name, revision in injected.block
         if (section := snapshot.profile.get(name)) is not None
     }
-    return render_memory_block(memory_data(shown, texts), budget, token_counter)
+    return render_memory_block(texts, shown, budget, token_counter)
 
 
 def render_deltas(injected: Injected, snapshot: MemorySnapshot) -> dict[str, str]:
@@ -116,7 +113,32 @@ def render_deltas(injected: Injected, snapshot: MemorySnapshot) -> dict[str, str
     return {message_id: render_delta(*each) for message_id, each in parts.items() if any(each)}
 
 
-def render_delta(facts: Iterable[Fact], lines: Iterable[str] = ()) -> str:
+def render_delta(facts: Iterable[Fact], lines: Iterable[str]) -> str:
     """Return facts, strongest first, and past turns, oldest first, as one fenced text, named as reference data."""
-    strongest = [fact_line(fact) for fact in sorted(facts, key=lambda fact: -fact.confidence)]
-    return prompts.MEMORY_DELTA.format(memory="\n\n".join(filter(None, ["\n".join(strongest), past_section(lines)])))
+    told = "\n".join(fact_line(fact) for fact in sorted(facts, key=lambda fact: -fact.confidence))
+    dated = sorted(lines, key=lambda line: line[:12])
+    past = "\n".join([_PAST, *dated]) if dated else ""
+    return prompts.MEMORY_DELTA.format(memory="\n\n".join(filter(None, [told, past])))
+
+
+def read_snapshot_with(owner: Owner, lines: Sequence[Line]) -> StoreEffects[MemorySnapshot]:
+    """Read what may be shown of an owner's memory, with the texts of some lines of the journal, in one batch.
+
+    Args:
+        owner: Whose memory.
+        lines: Journal entries, by key, and which of their messages; those that are gone have no text.
+    """
+    keys = list(dict.fromkeys(entry for entry, _ in lines))
+    snapshot, items, control = yield from side_by_side(
+        read_snapshot(owner), read_many(owner.namespace("journal"), keys), read_control(owner)
+    )
+    wanted = {line for _, line in lines}
+    texts = {
+        line: text
+        for entry in entries_in(items, snapshot.epoch)
+        for one in entry.messages
+        if (line := line_id(entry.thread_id, one.id)) in wanted
+        and (text := turn_line(entry.day, one.speaker, one.text))
+    }
+    shown = replace(snapshot, lines=texts, edit=control.edit)
+    return shown if control.use else shown.unused()

@@ -1,5 +1,6 @@
 """Which memory a thread's prompt shows: a frozen block in the system prompt, and deltas appended to it. Pure."""
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -9,9 +10,8 @@ from memory.context.tokens import count_tokens
 from memory.facts.fact import Fact, is_protected, moment
 from memory.facts.snapshot import MemorySnapshot
 from memory.facts.words import without_repeats
-from memory.injection.block import TextCounter, fact_line, fitting_facts, memory_data
+from memory.injection.block import TextCounter, fact_line, fitting_facts, line_of
 from memory.injection.injected import NOT_USED, Delta, Entry, Injected, render_delta, render_deltas
-from memory.injection.past_turns import line_of, lines_by_entry, texts_of
 from memory.journal.entry import line_id
 from memory.recall import is_about_answers
 from memory.recall.index import Hit, fact_sources
@@ -72,10 +72,6 @@ class TurnConditions:
     recalled: Recalled = NOTHING
     count: TextCounter = count_tokens
 
-    def shows(self, fact: Fact) -> bool:
-        """Say whether the model reads in the thread itself what a fact was taken from."""
-        return fact.thread_id == self.thread_id and any(each in self.window for each in fact.message_ids)
-
     def size(self, injected: Injected, snapshot: MemorySnapshot) -> int:
         """Return the tokens of all deltas."""
         return sum(map(self.count, render_deltas(injected, told(injected, snapshot, self.recalled)).values()))
@@ -94,37 +90,36 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
     snapshot = snapshot.at(turn.now)
     if not snapshot.is_used:
         return Injected(since=NOT_USED, at=turn.now, lines_edit=snapshot.edit)
+    half, recalled = turn.budget // 2, turn.recalled
     if previous is not None and not needs_rebase(previous, snapshot, turn):
-        room, half = max(turn.room, turn.budget // DELTAS_SHARE), turn.budget // DELTAS_SHARE
+        # Nothing matters to a message that is about nothing the user ever spoke of, or only greets or thanks.
+        is_about = recalled.coverage >= (LEAST_COVERAGE if recalled.entries else LEAST_COVERAGE_OF_FACTS)
+        heard = turn if is_about else replace(turn, recalled=NOTHING)
+        hits = _worth_telling(heard.recalled)
+        room = max(turn.room, turn.budget // DELTAS_SHARE)
+        news = {fact.id for fact in snapshot.facts if _is_news(fact, previous)}
         # What was recalled for earlier messages stays while there is room: the provider has it in its cache. Then the
         # newer half goes, as least stands behind it, or all. With a summary its messages go anyway.
         every = len(previous.deltas)
         for number in dict.fromkeys([0] if turn.will_summarize else [every, every // 2, 0]):
-            kept = _only_news(previous, snapshot, number)
+            bare = (
+                Delta(each.message_id, tuple(entry for entry in each.facts if entry[0] in news))
+                for each in previous.deltas[number:]
+            )
+            deltas = (*previous.deltas[:number], *(each for each in bare if each.facts))
+            kept = replace(previous, deltas=deltas, at=turn.now, lines_edit=snapshot.edit)
             spare = room - turn.size(kept, snapshot)
-            most = min(turn.budget, max(half, spare)) if number == every else min(half, spare)
-            after = _with_delta(kept, snapshot, turn, most)
+            most = turn.at_most(min(turn.budget, max(half, spare)) if number == every else min(half, spare))
+            added = _delta(kept, snapshot, heard, hits, left=turn.budget, room=most)
+            after = replace(kept, deltas=(*deltas, *added))
             if turn.size(after, snapshot) <= room:
                 return after
     # With half of the budget first: that says which past turns a fact tells already.
-    half, new = turn.budget // 2, Injected(since=turn.now, at=turn.now, lines_edit=snapshot.edit)
-    told_by = replace(new, block=choose_block(snapshot, replace(turn, budget=half)))
-    hits = relevant(turn.recalled.hits, LEAST_SHARE)
-    chosen = _choose(told_by, snapshot, turn, turn.recalled, hits, left=half, room=half, only_lines=True)
-    lines = lines_by_entry(chosen, turn.recalled.entries)
-    new = replace(new, deltas=(Delta(turn.message_id, (), lines),) if lines else ())
-    left = turn.budget - turn.size(new, snapshot)
-    return replace(new, block=choose_block(snapshot, replace(turn, budget=left)))
-
-
-def _only_news(injected: Injected, snapshot: MemorySnapshot, number: int) -> Injected:
-    """Return what is shown without what was recalled for single messages, but for so many of the oldest."""
-    news = {fact.id for fact in snapshot.facts if _is_news(fact, injected)}
-    bare = (
-        Delta(each.message_id, tuple(entry for entry in each.facts if entry[0] in news))
-        for each in injected.deltas[number:]
-    )
-    return replace(injected, deltas=(*injected.deltas[:number], *(each for each in bare if each.facts)))
+    new = Injected(since=turn.now, at=turn.now, lines_edit=snapshot.edit)
+    told_by = replace(new, block=choose_block(snapshot, replace(turn, budget=half)), since=math.inf)
+    lines = [hit for hit in relevant(recalled.hits, LEAST_SHARE) if hit.document.id in recalled.entries]
+    new = replace(new, deltas=_delta(told_by, snapshot, turn, lines, left=half, room=half))
+    return replace(new, block=choose_block(snapshot, replace(turn, budget=turn.budget - turn.size(new, snapshot))))
 
 
 def _is_news(fact: Fact, injected: Injected) -> bool:
@@ -133,28 +128,12 @@ def _is_news(fact: Fact, injected: Injected) -> bool:
     return written is not None and written.timestamp() > injected.since
 
 
-def _with_delta(previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions, most: int) -> Injected:
-    """Return the choice with what is new, or matters to the newest message, and is not shown yet.
-
-    News is what was written since the block was chosen; a fact that was older then found no place there. What matters
-    is what a new block would show for the message, for so many tokens with the news. Nothing matters to a message that
-    is about nothing the user ever spoke of, or only greets or thanks.
-    """
-    recalled = turn.recalled
-    if recalled.coverage < (LEAST_COVERAGE if recalled.entries else LEAST_COVERAGE_OF_FACTS):
-        recalled = NOTHING
-    room = turn.at_most(most)
-    chosen = _choose(previous, snapshot, turn, recalled, _worth_telling(recalled), left=turn.budget, room=room)
-    told_facts = tuple((fact.id, fact.revision) for fact in snapshot.facts if fact.id in chosen)
-    lines = lines_by_entry((each for each in chosen if each in recalled.entries), recalled.entries)
-    added = (Delta(turn.message_id, told_facts, lines),) if told_facts or lines else ()
-    return replace(previous, deltas=(*previous.deltas, *added), at=turn.now, lines_edit=snapshot.edit)
-
-
 def told(injected: Injected, snapshot: MemorySnapshot, recalled: Recalled) -> MemorySnapshot:
     """Return the snapshot with the texts of the past turns that were just found, as far as a prompt shows them."""
-    new = [line for _, line in injected.lines() if line not in snapshot.lines]
-    return replace(snapshot, lines={**snapshot.lines, **texts_of(recalled, new)}) if new else snapshot
+    new = {line for _, line in injected.lines() if line not in snapshot.lines}
+    found = (*(hit.document for hit in recalled.hits), *recalled.standing) if new else ()
+    texts = {document.id: text for document in found if document.id in new and (text := line_of(document))}
+    return replace(snapshot, lines={**snapshot.lines, **texts}) if texts else snapshot
 
 
 def needs_rebase(previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions) -> bool:
@@ -190,8 +169,8 @@ def choose_block(snapshot: MemorySnapshot, turn: TurnConditions) -> tuple[Entry,
         )  # fmt: skip
 
     texts = {name: section.text for name, section in snapshot.profile.items()}
-    data = memory_data(without_repeats(sorted(snapshot.facts, key=rank)), texts)
-    chosen = {fact.id for fact in fitting_facts(data, turn.budget, turn.count) if isinstance(fact, Fact)}
+    ranked = without_repeats(sorted(snapshot.facts, key=rank))
+    chosen = {fact.id for fact in fitting_facts(texts, ranked, turn.budget, turn.count)}
     sections = [(name, section.revision) for name, section in snapshot.profile.items()]
     facts = [(fact.id, fact.revision) for fact in snapshot.facts if fact.id in chosen]
     return (*sections, *facts)
@@ -204,33 +183,24 @@ def _holds_always(fact: Fact, now: float) -> bool:
     return fact.category == "correction" and written is not None and now - written.timestamp() < FRESH_SECONDS
 
 
-def _choose(
-    injected: Injected,
-    snapshot: MemorySnapshot,
-    turn: TurnConditions,
-    recalled: Recalled,
-    hits: Sequence[Hit],
-    *,
-    left: int,
-    room: int,
-    only_lines: bool = False,
-) -> list[str]:
-    """Return the ids of what a delta tells: news, strongest first; standing wishes; then hits, best first.
+def _delta(
+    injected: Injected, snapshot: MemorySnapshot, turn: TurnConditions, hits: Sequence[Hit], *, left: int, room: int
+) -> tuple[Delta, ...]:
+    """Return what is told before the newest message: news, strongest first; standing wishes; then hits, best first.
 
-    News is told in any case, up to a bound.
+    News is what was written since the block was chosen; a fact that was older then found no place there. It is told in
+    any case, up to a bound.
 
     Args:
         injected: What the prompt shows already.
         snapshot: The memory.
         turn: The turn.
-        recalled: What was found.
-        hits: What of it is worth telling, best first.
+        hits: What of all that was found is worth telling, best first.
         left: Tokens of all that fits the message, also of what is shown already; half for facts and half for past
             turns first, then either takes what the other left.
         room: Tokens of the delta, fence included.
-        only_lines: Whether only past turns are chosen.
     """
-    facts = {fact.id: fact for fact in snapshot.facts}
+    facts, recalled = {fact.id: fact for fact in snapshot.facts}, turn.recalled
     shown = {*injected.fact_ids(), *(line for _, line in injected.lines())}
     told_by = {source for name in shown if name in facts for source in fact_sources(facts[name])}
     told_by |= {line_id(turn.thread_id, message_id) for message_id in turn.window}
@@ -247,13 +217,15 @@ def _choose(
     candidates += [(hit.document.kind, hit.document.id) for hit in hits]
     for part, name in [*candidates, *(("rest", hit.document.id) for hit in hits)]:
         fact, is_shown = facts.get(name), name in shown
-        if name in counted or (fact and only_lines):
+        if name in counted:
             continue
         if fact is None:
             text, sources, is_told = line_of(documents[name]), {name}, name in told_by or name not in recalled.entries
         else:
             text, sources = fact_line(fact), {*fact_sources(fact)}
-            is_told = turn.shows(fact) or (bool(sources) and sources <= lines)
+            # The model reads in the thread itself what it was taken from.
+            is_here = fact.thread_id == turn.thread_id and any(each in turn.window for each in fact.message_ids)
+            is_told = is_here or (bool(sources) and sources <= lines)
         if not text or (is_told and not is_shown):
             continue
         tokens = turn.count(text + "\n")
@@ -268,7 +240,11 @@ def _choose(
         if not is_shown:
             room -= tokens
             chosen.append(name)
-    return chosen
+    if not chosen:
+        return ()
+    known = tuple((name, fact.revision) for name, fact in facts.items() if name in chosen)
+    past = tuple((recalled.entries[name], name) for name in chosen if name not in facts)
+    return (Delta(turn.message_id, known, past),)
 
 
 def _worth_telling(recalled: Recalled) -> list[Hit]:

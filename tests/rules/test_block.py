@@ -1,3 +1,4 @@
+import math
 from typing import Any
 
 import pytest
@@ -19,6 +20,15 @@ FULL = {"user": USER, "history": HISTORY, "facts": FACTS}
 
 def fact(content: str, confidence: float = 0.5, category: str = "goal") -> dict[str, Any]:
     return {"content": content, "category": category, "confidence": confidence}
+
+
+def sections(memory: dict[str, Any]) -> dict[str, str]:
+    return {f"{side}.{name}": text for side in ("user", "history") for name, text in memory[side].items()}
+
+
+def facts_of(memory: dict[str, Any]) -> list[Fact]:
+    said = [{**each, "confidence": 0.5} if math.isnan(each["confidence"]) else each for each in memory["facts"]]
+    return [Fact(**each) for each in said]
 
 
 def words(text: str) -> int:
@@ -124,7 +134,7 @@ def test_F10_one_oversized_fact_is_cut_only_when_it_is_all_there_is() -> None:
 @given(memories, st.integers(0, 300), counters)
 def test_F10_the_finished_text_fits_every_budget(memory: dict[str, Any], budget: int, counter: Any) -> None:
     assert counter(format_memory_for_injection(memory, budget, counter)) <= budget
-    assert counter(render_memory_block(memory, budget, counter)) <= budget
+    assert counter(render_memory_block(sections(memory), facts_of(memory), budget, counter)) <= budget
 
 
 @given(memories)
@@ -161,7 +171,7 @@ def test_F10_a_budget_that_cannot_be_meant_is_refused_with_the_field_s_name(budg
 
 
 def test_the_block_is_fenced_and_says_what_it_is() -> None:
-    block = render_memory_block(FULL, 1000, words)
+    block = render_memory_block(sections(FULL), facts_of(FULL), 1000, words)
 
     assert block.startswith("<memory>\n")
     assert block.endswith("\n</memory>")
@@ -171,18 +181,20 @@ def test_the_block_is_fenced_and_says_what_it_is() -> None:
 
 
 def test_the_block_is_empty_where_nothing_is_known_or_only_its_frame_would_fit() -> None:
-    frame = words(render_memory_block({"facts": [fact("x")]}, 1000, words))
+    frame = words(render_memory_block({}, facts_of({"facts": [fact("x")]}), 1000, words))
+    full = sections(FULL), facts_of(FULL)
 
-    assert render_memory_block({}, 1000, words) == ""
-    assert render_memory_block(FULL, frame - 6, words) == ""
-    assert render_memory_block(FULL, 0, words) == ""
+    assert render_memory_block({}, [], 1000, words) == ""
+    assert render_memory_block(*full, frame - 6, words) == ""
+    assert render_memory_block(*full, 0, words) == ""
 
 
 def test_facts_are_fitted_in_the_order_given() -> None:
-    facts = [fact("weak but first", 0.1), fact("x" * 900, 0.9), fact("strong", 0.9), fact("second", 0.5)]
-    frame = len(render_memory_block({"facts": facts[:1]}, 10_000, len))
+    raw = [fact("weak but first", 0.1), fact("x" * 900, 0.9), fact("strong", 0.9), fact("second", 0.5)]
+    facts = facts_of({"facts": raw})
+    frame = len(render_memory_block({}, facts[:1], 10_000, len))
 
-    chosen = fitting_facts(MemoryData(facts=facts), frame + 30, len)
+    chosen = fitting_facts({}, facts, frame + 30, len)
 
     assert chosen == [facts[0], facts[2]]
 
