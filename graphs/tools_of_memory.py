@@ -9,7 +9,6 @@ import asyncio
 import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from inspect import signature
 from typing import Any, get_args, get_type_hints
 
@@ -21,7 +20,7 @@ from pydantic import create_model
 from graphs.process.deployment import service_of_process
 from graphs.process.events import MemoryUpdated, aemit
 from graphs.process.service import MemoryService
-from graphs.process.synchronous import ThreadedStore, finished
+from graphs.process.synchronous import finished
 from graphs.turn.context import MemoryToolName
 from graphs.turn.run import Run
 from graphs.turn.stores import StoreAway
@@ -80,8 +79,7 @@ def _tool(
 
     def told_in_thread(runtime: Runtime, **arguments: Any) -> str:
         # An agent that is invoked synchronously runs its tools on threads without an event loop.
-        store = ThreadedStore(runtime.store) if runtime.store is not None else None
-        return finished(told(replace(runtime, store=store), **arguments))
+        return finished(told(runtime, **arguments))
 
     description, schema = TOOLS[name].__doc__, _arguments(name)
     return StructuredTool.from_function(told_in_thread, told, name, description, args_schema=schema)
@@ -108,9 +106,9 @@ async def _answer(
     state = runtime.state if isinstance(runtime.state, Mapping) else {}
     messages = [message for message in state.get("messages", ()) if isinstance(message, BaseMessage)]
     run, kept = asked_by(runtime)
-    owner, store = run.owner, runtime.store
-    if owner is None or store is None:
+    if run.place is None:
         return "There is no memory in this conversation: nobody is logged in, or nothing is stored."
+    store, owner = run.place
     async with asyncio.timeout(service.stores.seconds["read"]):
         declared = await run.mode()
     mode = effective_mode(declared, kept.get("mode"), mode_of_newest(messages))

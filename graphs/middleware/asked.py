@@ -2,28 +2,31 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.exceptions import ModelError
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig
 from langchain_core.tracers.context import register_configure_hook
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.graph import START, StateGraph
 from langgraph.types import StateSnapshot
 
 from graphs.process.model_failures import explain, of_kind
+from graphs.process.synchronous import is_awaited
 from graphs.turn.answers import Pieces
+from graphs.turn.run import Thread
 from graphs.turn.state import InputState, removes_all
 from memory.door import in_daemon_thread, tolerated
 from memory.turn import may_learn, mode_of, with_mode
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 MODEL = "model"
 """The node in which an agent asks its model."""
@@ -93,53 +96,44 @@ def refused(questions: Iterable[AnyMessage]) -> list[AnyMessage]:
     return [with_mode(question, "read_only") for question in questions if may_learn(mode_of(question))]
 
 
-async def refused_in_earlier_runs(
-    messages: Sequence[AnyMessage], asked: object, unwritten: Collection[str], *, threaded: bool
-) -> list[AnyMessage]:
+async def refused_in_earlier_runs(thread: Thread, asked: object) -> list[AnyMessage]:
     """Return the questions of earlier runs that no model was asked, as `refused` does.
 
     One that a model was asked and failed at is written down already, or named as unwritten. Without a checkpointer all
     messages are those of this run.
 
     Args:
-        messages: The thread's messages.
+        thread: The thread.
         asked: Id of the newest question that a model answered.
-        unwritten: Ids of the questions that the state names as unwritten.
-        threaded: Whether the checkpointer may only be called without `await`.
     """
-    questions = unanswered_questions(messages, asked)
+    questions = unanswered_questions(thread.messages, asked)
     marked, saver = refused(questions[1:]), get_config().get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER)
     if not marked or not saver:
         return []
     with tolerated(logger, "which questions were refused is not known: none that has no answer is learned"):
-        before = await _before_run(saver, str(questions[0].id), threaded=threaded)
-        was_asked = unwritten if before and MODEL in before.next else ()
+        graph = reading_graph(InputState, saver)
+        states = await _read_saved(graph.get_state_history, graph.aget_state_history)
+        newest_first = iter(states)
+        # Checkpoints that are written at the end of a run, or behind it, are not there yet.
+        if states and str(questions[0].id) in _message_ids(states[0]):
+            any((state.metadata or {}).get("source") == "input" for state in newest_first)
+        before = next(newest_first, None)  # the run that asks this; none before a first one
+        if before is None:
+            return []
+        was_asked = {one.asked for one in thread.unwritten} if MODEL in before.next else set[str]()
         return [question for question in marked if question.id in _message_ids(before).difference(was_asked)]
     return marked
 
 
-async def saved_of_run(saver: BaseCheckpointSaver[Any], *, is_awaited: bool) -> list[CheckpointTuple]:
-    """Return what is saved of the thread of the run in progress, newest first."""
-    thread = _thread_of_run()
-    if is_awaited:
-        return [saved async for saved in saver.alist(thread, limit=STEPS)]
-    reading = in_daemon_thread(lambda: [*saver.list(thread, limit=STEPS)], "palimpsest-saver")
-    return await asyncio.wrap_future(reading)
-
-
-def _thread_of_run() -> RunnableConfig:
-    return {"configurable": {"thread_id": get_config()["configurable"]["thread_id"], "checkpoint_ns": ""}}
-
-
-def is_cleared(newest_first: Iterable[CheckpointTuple], last: str | None) -> bool:
+async def is_cleared(saver: BaseCheckpointSaver[Any], last: str | None) -> bool:
     """Say whether a client has removed all messages since the thread's last run; what nodes remove is trimmed alone.
 
     Args:
-        newest_first: What is saved of the thread, in the run that follows.
+        saver: Where the thread is kept, in the run that follows.
         last: Id of the newest summarized message, if none that is summarized is there.
     """
     follows = "loop"
-    for saved in newest_first:
+    for saved in await _read_saved(saver.list, saver.alist):
         source = saved.metadata["source"]
         # Beside an input's checkpoint is what it writes; what an edit writes is beside the one that it edits.
         is_of_client = source == "input" or follows == "update"
@@ -155,28 +149,16 @@ def is_cleared(newest_first: Iterable[CheckpointTuple], last: str | None) -> boo
 def reading_graph(schema: Any, saver: Any) -> Any:
     """Return a graph that only reads what any agent has saved, and whether it is to ask its model next."""
     graph: Any = StateGraph(schema)
-    return graph.add_node(MODEL, _no_update).add_edge(START, MODEL).compile(checkpointer=saver)
+    return graph.add_node(MODEL, lambda _: {}).add_edge(START, MODEL).compile(checkpointer=saver)
 
 
-async def _no_update(_: Any) -> dict[str, object]:
-    return {}
+async def _read_saved(read: Callable[..., Iterable[T]], aread: Callable[..., AsyncIterator[T]]) -> list[T]:
+    """Return what is saved of the thread of the run in progress, newest first."""
+    thread: Any = {"configurable": {"thread_id": get_config()["configurable"]["thread_id"], "checkpoint_ns": ""}}
+    if is_awaited():
+        return [saved async for saved in aread(thread, limit=STEPS)]
+    return await asyncio.wrap_future(in_daemon_thread(lambda: [*read(thread, limit=STEPS)], "palimpsest-saver"))
 
 
-async def _before_run(saver: Any, question: str, *, threaded: bool) -> StateSnapshot | None:
-    """Return the thread as it was before the run in progress, which asks this question; `None` before a first run."""
-    graph, states = reading_graph(InputState, saver), list[StateSnapshot]()
-    thread = _thread_of_run()
-    if threaded:
-        reading = in_daemon_thread(lambda: [*graph.get_state_history(thread, limit=STEPS)], "palimpsest-saver")
-        states = await asyncio.wrap_future(reading)
-    else:
-        states = [state async for state in graph.aget_state_history(thread, limit=STEPS)]
-    newest_first = iter(states)
-    # Checkpoints that are written at the end of a run, or behind it, are not there yet.
-    if states and question in _message_ids(states[0]):
-        any((state.metadata or {}).get("source") == "input" for state in newest_first)
-    return next(newest_first, None)
-
-
-def _message_ids(state: StateSnapshot | None) -> set[str]:
-    return {str(message.id) for message in state.values.get("messages", ())} if state else set()
+def _message_ids(state: StateSnapshot) -> set[str]:
+    return {str(message.id) for message in state.values.get("messages", ())}

@@ -40,7 +40,7 @@ from graphs.process.events import MemoryInjected, aemit
 from graphs.process.identity import owner_of_run
 from graphs.process.models import caches_marked_prompts, input_tokens
 from graphs.process.service import MemoryService
-from graphs.process.synchronous import ThreadedStore, finished
+from graphs.process.synchronous import asked_here, finished
 from graphs.settings import Settings
 from graphs.streaming import stream_transformers
 from graphs.tools_of_memory import InWhoseName, memory_tools
@@ -63,6 +63,7 @@ logger = logging.getLogger(__name__)
 User = str | Callable[[Any], str | None] | None
 """Whose memory it is: an id, what returns one for a runtime (a tool's too), or `None`: whom the server vouches for."""
 AnyRuntime = Runtime[Any] | ToolRuntime[Any, Any]
+Update = dict[str, Any]
 
 
 class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -139,7 +140,6 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         self._learn_refused = learn_refused
         self._name = name
         self._counter = TokenCounter.of(counter)
-        self._threaded_store: ThreadedStore | None = None
         self.tools = [*memory_tools(tools, service=lambda: self.service, asked_by=self._asked_by)]
 
     @property
@@ -158,31 +158,55 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     def _memory(self) -> TurnMemory:
         return TurnMemory(self.service)
 
-    def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+    def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> Update | None:
         """Read memory, and choose what the turn shows of it."""
-        return finished(self.abefore_agent(state, self.threaded(runtime)))
+        return finished(self.abefore_agent(state, runtime))
 
-    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+    async def abefore_agent(self, state: Any, runtime: Runtime[Any]) -> Update | None:
         """Do what `before_agent` does."""
-        return await self._begin(state, runtime)
+        state, update = with_ids(state)
+        thread, run = self._thread(state), self._run(runtime)
+        if not thread.asked:
+            return update or None
+        await self._counter.tokenizer.awarm_up()
+        live, tokens = thread.divided.live, run.context.memory_tokens
+        # What was recalled for a message is shown before it: once the message is gone, the block has to say it.
+        recalled_for = {delta.message_id for delta in thread.injected.deltas} if thread.injected else set[str]()
+        room = Room(tokens, tokens, will_summarize=not recalled_for <= {str(message.id) for message in live})
+        turn = await self._memory.begin(run, thread, live, lambda _: room, self._counter)
+        memory = AgentMemory(**{**turn.memory, "mode": turn.opening.mode})
+        changed, answered = turn.marked, state.get(ASKED_KEY, "")
+        if not self._learn_refused:
+            earlier = await refused_in_earlier_runs(thread, answered)
+            changed = [*earlier, *changed]
+            if turn.opening.mode is None:
+                # Who cannot read will hardly write. Until the turn ends the checkpoint names it, should that not be.
+                now = name_unwritten(run, thread, thread.asked, self.service.clock(), is_read=False)
+                memory = with_unwritten(memory, (*thread.unwritten, *now))
+        elif _may_be_learned(memory):
+            messages = merge_messages(state["messages"], [turn.marked])
+            closed = await self._memory.write_turn(run, thread_in({**state, "messages": messages}, memory))
+            memory = with_unwritten(memory, closed.unwritten)
+        # A question that is sent again is asked again.
+        settled = thread.asked if self._learn_refused else "" if answered == thread.asked else answered
+        return {**with_kept(self.name, state, memory), **_with_changed(changed, state, update), ASKED_KEY: settled}
 
-    def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+    def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> Update | None:
         """Do what `before_agent` does, for what a person said since."""
         return self.before_agent(state, runtime) if self._is_new(state) else None
 
-    async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+    async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> Update | None:
         """Do what `before_model` does."""
-        return await self._begin(state, runtime) if self._is_new(state) else None
+        return await self.abefore_agent(state, runtime) if self._is_new(state) else None
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ExtendedModelResponse[Any]:
         """Show the model what memory holds, and write down what it is asked."""
-        runtime = self.threaded(request.runtime)
-        shown = finished(self._shown(request, runtime))
+        shown = finished(self._shown(request))
 
         async def write() -> None:
-            finished(self._write_asked(request.state, runtime))  # on a thread that waits for the model anyway
+            finished(self._write_asked(request))  # on a thread that waits for the model anyway
 
         with Asking(write, name_of(request.model)) as asking:
             response = handler(shown.request)
@@ -192,8 +216,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ExtendedModelResponse[Any]:
         """Do what `wrap_model_call` does."""
-        shown = await self._shown(request, request.runtime)
-        with Asking(partial(self._write_asked, request.state, request.runtime), name_of(request.model)) as asking:
+        shown = await self._shown(request)
+        with Asking(partial(self._write_asked, request), name_of(request.model)) as asking:
             response = await handler(shown.request)
         return noted(response, shown, is_asked=asking.is_asked)
 
@@ -201,7 +225,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         """Write the turn down where a tool hands it off to a graph above: `after_agent` is not called then."""
         result = handler(request)
         if hands_off(result):
-            finished(self._end(request.state, self.threaded(get_runtime())))
+            self.after_agent(request.state, get_runtime())
         return result
 
     async def awrap_tool_call(
@@ -210,26 +234,34 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         """Do what `wrap_tool_call` does."""
         result = await handler(request)
         if hands_off(result):
-            await self._end(request.state, get_runtime())
+            await self.aafter_agent(request.state, get_runtime())
         return result
 
-    def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+    def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> Update | None:
         """Write the turn down before it ends, then trigger its update."""
-        return finished(self._end(state, self.threaded(runtime)))
+        return finished(self.aafter_agent(state, runtime))
 
-    async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+    async def aafter_agent(self, state: Any, runtime: Runtime[Any]) -> Update | None:
         """Do what `after_agent` does."""
-        return await self._end(state, runtime)
-
-    def threaded(self, runtime: Runtime[Any]) -> Runtime[Any]:
-        """Return the runtime of an agent that is called without `await`: its store is asked on threads."""
-        store = runtime.store
-        if store is None or isinstance(store, ThreadedStore):
-            return runtime
-        # One for as long as the store is the same: the process knows stores by their identity.
-        if self._threaded_store is None or self._threaded_store.inner is not store:
-            self._threaded_store = ThreadedStore(store)
-        return runtime.override(store=self._threaded_store)
+        update: Update = {}
+        asked, answered = self._thread(state).asked, state.get(ASKED_KEY)
+        if asked and not self._learn_refused and answered != asked:
+            state, update = with_ids(state)
+            return _with_changed(refused(unanswered_questions(self._thread(state).messages, answered)), state, update)
+        # Another middleware may have jumped over the beginning.
+        if self._is_new(state):
+            update = {**(await self.abefore_agent(state, runtime) or {}), ASKED_KEY: asked}
+            said = update.get("messages", [])
+            messages = said.value if isinstance(said, Overwrite) else merge_messages(state["messages"], [said])
+            state = {**state, **update, "messages": messages}
+        memory, thread = kept_by(self.name, state), self._thread(state)
+        if not thread.messages or not _may_be_learned(memory):
+            return update or None
+        # Where a summary took the place of messages, nobody knows what the thread holds: they were not edited away.
+        is_whole = len(thread.messages) == len(state["messages"])
+        ended = await self._memory.end(self._run(runtime), thread, is_whole=is_whole)
+        kept = AgentMemory(**{**ended, "mode": memory.get("mode")})
+        return {**update, **with_kept(self.name, state, kept)}
 
     def cut_hook(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> FlushHook:
         """Return what writes down the messages that a summary is about to take the place of."""
@@ -252,77 +284,28 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def place(self, runtime: Runtime[Any]) -> tuple[BaseStore, Owner] | None:
         """Return where memory is, as a thread may ask, and whose; `None` for a run that has none."""
-        return self._run(self.threaded(runtime)).place
+        return self._run(runtime).place
 
     def _is_new(self, state: Mapping[str, Any]) -> bool:
         """Say whether the newest question is not the one that the turn began with."""
         thread = self._thread(state)
         return bool(thread.asked) and thread.receipt.get("asked") != thread.asked
 
-    async def _begin(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        state, update = with_ids(state)
-        thread, run = self._thread(state), self._run(runtime)
-        if not thread.asked:
-            return update or None
-        await self._counter.tokenizer.awarm_up()
-        live, tokens = thread.divided.live, run.context.memory_tokens
-        # What was recalled for a message is shown before it: once the message is gone, the block has to say it.
-        recalled_for = {delta.message_id for delta in thread.injected.deltas} if thread.injected else set[str]()
-        room = Room(tokens, tokens, will_summarize=not recalled_for <= {str(message.id) for message in live})
-        turn = await self._memory.begin(run, thread, live, lambda _: room, self._counter)
-        memory = AgentMemory(**{**turn.memory, "mode": turn.opening.mode})
-        changed, answered = turn.marked, state.get(ASKED_KEY, "")
-        if not self._learn_refused:
-            unwritten, threaded = [one.asked for one in thread.unwritten], isinstance(runtime.store, ThreadedStore)
-            earlier = await refused_in_earlier_runs(thread.messages, answered, unwritten, threaded=threaded)
-            changed = [*earlier, *changed]
-            if turn.opening.mode is None:
-                # Who cannot read will hardly write. Until the turn ends the checkpoint names it, should that not be.
-                now = name_unwritten(run, thread, thread.asked, self.service.clock(), is_read=False)
-                memory = with_unwritten(memory, (*thread.unwritten, *now))
-        elif _may_be_learned(memory):
-            messages = merge_messages(state["messages"], [turn.marked])
-            closed = await self._memory.write_turn(run, thread_in({**state, "messages": messages}, memory))
-            memory = with_unwritten(memory, closed.unwritten)
-        # A question that is sent again is asked again.
-        settled = thread.asked if self._learn_refused else "" if answered == thread.asked else answered
-        return {**with_kept(self.name, state, memory), **_with_changed(changed, state, update), ASKED_KEY: settled}
-
-    async def _write_asked(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> None:
+    async def _write_asked(self, request: ModelRequest[Any]) -> None:
         """Write down what the model is asked, at its first call in a turn: it may fail, and the process be killed.
 
         The end of the turn tries again.
         """
+        state = request.state
         thread = self._thread(state)
         is_written = self._learn_refused or state.get(ASKED_KEY) == thread.asked
         # Where another middleware jumped over the beginning of the turn, or asks in other words, its end writes it.
         if not is_written and not self._is_new(state) and _may_be_learned(kept_by(self.name, state)):
-            await self._memory.write_turn(self._run(runtime), thread)
+            await self._memory.write_turn(self._run(request.runtime), thread)
 
-    async def _end(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        update: dict[str, Any] = {}
-        asked, answered = self._thread(state).asked, state.get(ASKED_KEY)
-        if asked and not self._learn_refused and answered != asked:
-            state, update = with_ids(state)
-            return _with_changed(refused(unanswered_questions(self._thread(state).messages, answered)), state, update)
-        # Another middleware may have jumped over the beginning.
-        if self._is_new(state):
-            update = {**(await self._begin(state, runtime) or {}), ASKED_KEY: asked}
-            said = update.get("messages", [])
-            messages = said.value if isinstance(said, Overwrite) else merge_messages(state["messages"], [said])
-            state = {**state, **update, "messages": messages}
-        memory, thread = kept_by(self.name, state), self._thread(state)
-        if not thread.messages or not _may_be_learned(memory):
-            return update or None
-        # Where a summary took the place of messages, nobody knows what the thread holds: they were not edited away.
-        is_whole = len(thread.messages) == len(state["messages"])
-        ended = await self._memory.end(self._run(runtime), thread, is_whole=is_whole)
-        kept = AgentMemory(**{**ended, "mode": memory.get("mode")})
-        return {**update, **with_kept(self.name, state, kept)}
-
-    async def _shown(self, request: ModelRequest[Any], runtime: Runtime[Any]) -> Shown:
+    async def _shown(self, request: ModelRequest[Any]) -> Shown:
         """Return the request with memory in it, and what of memory it shows."""
-        thread, run = self._thread(request.state), self._run(runtime)
+        thread, run = self._thread(request.state), self._run(request.runtime)
         mode_of_turn = kept_by(self.name, request.state).get("mode")
         mode = effective_mode(mode_of_newest(thread.messages), mode_of_turn)
         if self._given is None and self._memory_model is None:
@@ -376,14 +359,14 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             with tolerated(logger, "nobody can say whose memory a run uses: it goes on without"):
                 name = user if isinstance(user, str) else user(runtime)
                 owner = Owner.of(name, context.agent_name) if isinstance(name, str) and name.strip() else None
-        return Run(config, context, owner, runtime.store, on_server=runtime.server_info is not None)
+        return Run(config, context, owner, asked_here(runtime.store), on_server=runtime.server_info is not None)
 
     def _asked_by(self, runtime: ToolRuntime[Any, Any]) -> InWhoseName:
         """Return in whose name the model calls a tool."""
         return self._run(runtime), kept_by(self.name, runtime.state)
 
 
-def _with_changed(changed: Sequence[BaseMessage], state: Mapping[str, Any], update: dict[str, Any]) -> dict[str, Any]:
+def _with_changed(changed: Sequence[BaseMessage], state: Mapping[str, Any], update: Update) -> Update:
     """Return the update with changed messages in it; one that writes messages down with their ids has them all."""
     if not changed:
         return update

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from operator import attrgetter
-from typing import Any, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.chat_models import init_chat_model
@@ -19,15 +19,16 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, ensure_config
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.runtime import Runtime
+from pydantic import Field, TypeAdapter, ValidationError
 
-from graphs.middleware.asked import is_cleared, saved_of_run
+from graphs.middleware.asked import is_cleared
 from graphs.middleware.memory import PalimpsestMemory
 from graphs.middleware.request import ordered
 from graphs.middleware.state import SUMMARY_KEY, SummaryKeys, with_ids
-from graphs.middleware.trigger import DueBudget, Limits, Size
 from graphs.process.deployment import service_of_process
 from graphs.process.events import aemit, summary_events
 from graphs.process.identity import vouched_in
+from graphs.process.models import input_tokens
 from graphs.process.service import MemoryService
 from graphs.process.summary_calls import summary_model
 from graphs.process.synchronous import finished
@@ -36,7 +37,8 @@ from graphs.turn.prompt import Prompt, system_text
 from graphs.turn.run import Thread, is_kept
 from graphs.turn.state import State
 from memory import prompts
-from memory.context.running_summary import LEFT_OUT, state_of, summary_text
+from memory.context.budget import Budget
+from memory.context.running_summary import WrittenSummary, state_of, summary_text
 from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.context.summarizer import FlushHook
 from memory.context.summary_prompt import Prompt as SummaryPrompt
@@ -45,7 +47,16 @@ from memory.door import tolerated
 
 logger = logging.getLogger(__name__)
 
+Size = tuple[Literal["tokens", "messages"], int]
+"""As LangChain's middleware writes it."""
+
+# `True` is a whole number to Python, and a slip of the pen here.
+_SIZE: TypeAdapter[Size] = TypeAdapter(tuple[Literal["tokens", "messages"], Annotated[int, Field(strict=True, ge=1)]])
 _KEEP: Size = ("messages", 20)
+_DEFAULT_SHARE = 0.8
+_DEFAULT_TOKENS = 8192
+_LONGEST_VIEW = 32_768
+"""Tokens of a view where only numbers of messages are named and nobody knows what the model takes."""
 
 
 class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -100,7 +111,12 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         if memory is not None and memory_flush_hook is not None:
             raise ValueError("memory and memory_flush_hook must not both be set: memory has a hook of its own")
         self.model = init_chat_model(model) if isinstance(model, str) else model
-        self._limits = Limits.of(trigger, keep, self.model)
+        window = input_tokens(self.model)
+        if trigger is None:
+            trigger = ("tokens", int(window * _DEFAULT_SHARE) or _DEFAULT_TOKENS)
+        due, self._keep = _size("trigger", trigger), _size("keep", keep)
+        self._max_tokens = due.get("tokens") or window or _LONGEST_VIEW
+        self._trigger_messages = due.get("messages")
         self._counter = TokenCounter.of(token_counter)
         self._memory, self._hook = memory, memory_flush_hook
         self._name = name
@@ -121,25 +137,30 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
 
     # Not sooner, as counting loads what it counts with.
     @cached_property
-    def _budget(self) -> DueBudget:
-        frame = self._summary_tokens(" ") - self._counter.message(SystemMessage(summary_text(" ")))
-        frame += self._counter.message(HumanMessage(prompts.NO_QUESTION))
-        return self._limits.budget(self._max_summary_tokens, max(0, frame))
-
-    @cached_property
     def _bare_node(self) -> SummarizationNode:
-        budget = self._budget
+        """What summarizes: within a budget for messages and summary, without the words around them."""
+        counter = self._counter
+        max_tokens = max(2, self._max_tokens - counter.message(HumanMessage(prompts.NO_QUESTION)))
+        frame = counter.message(SystemMessage(system_text("", "", " ")))
+        frame = max(0, frame - counter.message(SystemMessage(summary_text(" "))))
+        budget = Budget(
+            max_tokens=max_tokens,
+            max_summary_tokens=min(self._max_summary_tokens + frame, max_tokens // 2),
+            keep_tokens=self._keep.get("tokens"),
+            keep_messages=self._keep.get("messages"),
+            trigger_messages=self._trigger_messages,
+        )
         initial, existing = self._prompts
         node = SummarizationNode(
             model=self.model,
-            max_tokens=budget.max_tokens,
+            max_tokens=max_tokens,
+            token_counter=counter,
             max_summary_tokens=budget.max_summary_tokens,
-            token_counter=self._counter,
             initial_summary_prompt=initial,
             existing_summary_prompt=existing,
             name=self.name,
         )
-        node.summarizer = replace(node.summarizer, budget=budget)
+        node.summarizer = replace(node.summarizer, budget=budget, frame=frame)
         return node
 
     @cached_property
@@ -148,34 +169,28 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Summarize what no longer fits."""
-        return finished(self._before_model(state, runtime, is_awaited=False))
+        return finished(self.abefore_model(state, runtime))
 
     async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Do what `before_model` does."""
-        return await self._before_model(state, runtime, is_awaited=True)
-
-    async def _before_model(self, state: Any, runtime: Runtime[Any], *, is_awaited: bool) -> dict[str, Any] | None:
         await self._counter.tokenizer.awarm_up()
-        state, update = with_ids(state)
-        thread = _thread(state, state["messages"])
-        if await _is_cleared(thread, is_awaited=is_awaited):
+        identified, update = with_ids(state)
+        thread = _thread(identified, identified["messages"])
+        if await _is_cleared(thread):
             thread = _thread({}, thread.messages)
-        if self._is_due(thread):
-            hook = self._hook
-            if self._memory:
-                hook = self._memory.cut_hook(state, runtime if is_awaited else self._memory.threaded(runtime))
-            when: SummarizeWhen = self._summarize if is_kept(ensure_config()) else "before"
-            due, summaries = self._due(state, runtime), self._service.summaries
-            prepared = partial(summaries.get, due, waits=when == "before") if due else None
-            node = self._node(memory_flush_hook=hook, prepared_summary=prepared, model=self._counted(runtime))
-            node.summarize = when
-            result = await node.aresult(thread.state)
-            for event in summary_events(result):
-                await aemit(event.name, event)
-            context = node.update(thread.state, result).get("context", {})
-        else:
-            # Nothing is left out of the view any more.
-            context = {key: value for key, value in thread.context.items() if key != LEFT_OUT}
+        when: SummarizeWhen = self._summarize if is_kept(ensure_config()) else "before"
+
+        async def prepared() -> WrittenSummary | None:
+            due = self._due(identified, runtime)
+            return await self._service.summaries.get(due, waits=when == "before") if due else None
+
+        hook = self._memory.cut_hook(identified, runtime) if self._memory else self._hook
+        node = self._node(memory_flush_hook=hook, prepared_summary=prepared, model=self._counted(runtime))
+        node.summarize = when
+        result = await node.aresult(thread.state)
+        for event in summary_events(result):
+            await aemit(event.name, event)
+        context = node.update(thread.state, result).get("context", {})
         return {**update, **({SUMMARY_KEY: context} if context != state_of(state.get(SUMMARY_KEY)) else {})} or None
 
     def wrap_model_call(
@@ -220,18 +235,9 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
             # Another middleware may answer itself, without an id: a summary could not name such a message.
             said: list[Any] = [message for message in response.result if message.id]
             thread = _thread(request.state, [*request.state["messages"], *said])
-            budget = replace(self._budget, live=len(thread.divided.live))
             # Here, where the run says whose it is: what is written later has none.
             model = self._counted(request.runtime)
-            self._service.summaries.begin(due, lambda: self._node(budget=budget, model=model), thread.state, share)
-
-    def _is_due(self, thread: Thread) -> bool:
-        live, summary = thread.divided.live, self._summary_tokens(thread.running.summary) if thread.running else 0
-        tokens = sum(self._counter.each(live)) + summary + self._counter(thread.divided.system)
-        return self._limits.due.is_reached(tokens=tokens, messages=len(live))
-
-    def _summary_tokens(self, summary: str) -> int:
-        return self._counter.message(SystemMessage(system_text("", "", summary)))
+            self._service.summaries.begin(due, lambda: self._node(model=model), thread.state, share)
 
     def _node(self, **more: Any) -> SummarizationNode:
         """Return what summarizes, with these attributes of its summarizer: one instance serves many threads at once."""
@@ -248,7 +254,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
 
         def make(*, system_prompt: str, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
             prompt = Prompt(
-                max_tokens=self._limits.max_tokens,
+                max_tokens=self._max_tokens,
                 system_prompt=system_prompt,
                 summary=thread.running.summary if thread.running else "",
                 messages=messages,
@@ -256,8 +262,9 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
             )
             # What does not fit is left out already: what is recalled, or stands between messages, takes little.
             sent = prompt.view(sys.maxsize, drop=False)
-            is_due = self._limits.due.is_reached(tokens=self._counter(sent), messages=len(thread.divided.live))
-            return prompt.view(prompt.max_tokens, drop=False) if is_due else sent
+            is_early = len(thread.divided.live) < (self._trigger_messages or 0)
+            fits = is_early or self._counter(sent) <= prompt.max_tokens
+            return sent if fits else prompt.view(prompt.max_tokens, drop=False)
 
         shown: list[Any] = [*thread.divided.system, *thread.shown]
         return ordered(request.override(messages=shown), make)
@@ -269,14 +276,24 @@ def _thread(state: Mapping[str, Any], messages: list[AnyMessage]) -> Thread:
     return Thread(State(messages=messages, summarized_messages=[], context=context, memory={}))
 
 
-async def _is_cleared(thread: Thread, *, is_awaited: bool) -> bool:
+async def _is_cleared(thread: Thread) -> bool:
     """Say whether a client has cleared the thread since its last run: its summary would be told for good."""
     running, saver = thread.running, ensure_config().get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER)
     # It stands near the end: a long thread is not looked through before each call of a model.
     newest_first = map(attrgetter("id"), reversed(thread.messages))
     if running is None or saver is None or not running.summarized_message_ids.isdisjoint(newest_first):
         return False
-    return is_cleared(await saved_of_run(saver, is_awaited=is_awaited), running.last_summarized_message_id)
+    return await is_cleared(saver, running.last_summarized_message_id)
+
+
+def _size(name: str, said: object) -> dict[str, int]:
+    try:
+        kind, number = _SIZE.validate_python(said)
+    except ValidationError as error:
+        raise ValueError(
+            f'{name} must be a number of tokens or messages, at least 1, such as ("tokens", 4000), not {said!r}'
+        ) from error
+    return {kind: number}
 
 
 def _words(summary_prompt: str | None) -> tuple[SummaryPrompt, SummaryPrompt]:

@@ -14,6 +14,9 @@ from memory.door import in_daemon_thread
 T = TypeVar("T")
 
 
+_THREAD = "palimpsest-agents"
+
+
 @functools.cache
 def _loop_of(process: int) -> asyncio.AbstractEventLoop:  # noqa: ARG001 - it is what is cached for
     """Return an event loop on a daemon thread of a process, for as long as that lives.
@@ -21,7 +24,7 @@ def _loop_of(process: int) -> asyncio.AbstractEventLoop:  # noqa: ARG001 - it is
     A loop for each call would end with it, and take along a write that goes on past its deadline.
     """
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="palimpsest-agents", daemon=True).start()
+    threading.Thread(target=loop.run_forever, name=_THREAD, daemon=True).start()
     return loop
 
 
@@ -35,6 +38,26 @@ def finished(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
+def is_awaited() -> bool:
+    """Say whether an event loop of the caller's own carries out the work in progress."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return threading.current_thread().name != _THREAD
+
+
+@functools.lru_cache(maxsize=4)
+def _threaded(store: BaseStore) -> BaseStore:
+    # One for as long as the store is the same: the process knows stores by their identity.
+    return ThreadedStore(store)
+
+
+def asked_here(store: BaseStore | None) -> BaseStore | None:
+    """Return a store as the work in progress may ask it: on threads, where its agent is called without `await`."""
+    return store if store is None or is_awaited() else _threaded(store)
+
+
 class ThreadedStore(BaseStore):
     """A store's synchronous interface, to be awaited on any event loop: its own asynchronous one may be bound to one.
 
@@ -44,13 +67,6 @@ class ThreadedStore(BaseStore):
 
     def __init__(self, inner: BaseStore) -> None:
         self.inner = inner
-
-    # Several around one store are one: what is known of it, such as that it is away, holds for each.
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ThreadedStore) and self.inner is other.inner
-
-    def __hash__(self) -> int:
-        return hash((ThreadedStore, id(self.inner)))
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry the operations out."""

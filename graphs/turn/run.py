@@ -18,7 +18,7 @@ from langgraph_sdk import get_client
 
 from graphs.process.identity import as_server, known_as, owner_of_run, vouched_in
 from graphs.process.models import ModelProfile, fit_to_profile, profile
-from graphs.process.synchronous import ThreadedStore
+from graphs.process.synchronous import ThreadedStore, asked_here
 from graphs.settings import Settings
 from graphs.turn.context import Context, context_of
 from graphs.turn.state import MemoryState, Receipt, State, SummaryLost
@@ -91,8 +91,8 @@ class Run:
         context = context_of(runtime.context)
         limits = profile(context.model, settings)
         owner = owner_of_run(config.get("configurable", {}), context.agent_name, single_user=settings.single_user)
-        on_server = runtime.server_info is not None
-        return cls(config, fit_to_profile(context, limits), owner, runtime.store, limits=limits, on_server=on_server)
+        store, on_server = asked_here(runtime.store), runtime.server_info is not None
+        return cls(config, fit_to_profile(context, limits), owner, store, limits=limits, on_server=on_server)
 
     async def mode(self, seconds: float | None = None) -> MemoryMode:
         """Return what memory may do: the strictest that is declared, by whomever.

@@ -4,7 +4,7 @@ import logging
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -34,6 +34,7 @@ class Budget:
         keep_tokens: A cut goes down to so many tokens of messages; half of what the summary leaves by default, and at
             most: nearer to the brim the next summary would be due before as much is new as was kept.
         keep_messages: A cut goes down to so many messages at most, in whole units, and to `keep_tokens`.
+        trigger_messages: It is time to cut when so many messages are there, and not before, whatever their tokens.
 
     Raises:
         ValueError: If a number cannot be meant; the message names it.
@@ -44,10 +45,10 @@ class Budget:
     max_tokens_before_summary: int | None = None
     keep_tokens: int | None = None
     keep_messages: int | None = None
+    trigger_messages: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("max_tokens", "max_summary_tokens", "max_tokens_before_summary", "keep_tokens", "keep_messages"):
-            value = getattr(self, name)
+        for name, value in ((each.name, getattr(self, each.name)) for each in fields(self)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value!r}")
         if self.max_summary_tokens >= self.max_tokens:
@@ -55,10 +56,13 @@ class Budget:
                 f"max_summary_tokens ({self.max_summary_tokens}) must be less than max_tokens ({self.max_tokens})"
             )
 
-    def is_exceeded(self, *, messages: int, beside: int) -> bool:
-        """Return whether it is time to cut: so many tokens of messages, and `beside` of system message and summary."""
-        early = self.max_tokens_before_summary is not None and messages > self.max_tokens_before_summary
-        return early or messages + beside > self.max_tokens
+    def is_exceeded(self, counts: Sequence[int], beside: int) -> bool:
+        """Return whether it is time to cut messages of so many tokens each, next to `beside` of system and summary."""
+        if self.trigger_messages is not None:
+            return len(counts) >= self.trigger_messages
+        tokens = sum(counts)
+        early = self.max_tokens_before_summary is not None and tokens > self.max_tokens_before_summary
+        return early or tokens + beside > self.max_tokens
 
     def room(self, beside: int) -> int:
         """Return the tokens left for messages when system message and summary take `beside` of them."""
@@ -71,28 +75,35 @@ class Budget:
         tokens = half if self.keep_tokens is None else min(self.keep_tokens, half)
         return Keep(tokens=tokens, messages=self.keep_messages, least_cut=tokens)
 
-    def keep_ahead(self, share: float, *, system: int, messages: int, beside: int) -> "Keep | None":
+    def keep_ahead(self, share: float, *, system: int, counts: Sequence[int], beside: int) -> "Keep | None":
         """Return what stays now of what the next cut will leave, so that its summary can be written before it is due.
 
         What is said until then will stay as well, so that much less stays of what is there now. That way the messages
         that leave now are among those that leave then.
 
         Args:
-            share: Of `max_tokens`; while less than this is there, it is too early, unless it is time to cut.
+            share: Of what makes a cut due; while less than this is there, it is too early, unless it is time to cut.
             system: Tokens of the leading system message.
-            messages: Tokens of the messages.
+            counts: Tokens of each message.
             beside: Tokens of system message and summary.
 
         Returns:
             `None` if it is too early: too little is there, or all of it could stay.
         """
-        room, keep = self.room(beside), self.keep(system)
-        if self.is_exceeded(messages=messages, beside=beside):
+        room, keep, tokens, number = self.room(beside), self.keep(system), sum(counts), len(counts)
+        if self.is_exceeded(counts, beside):
             return keep
-        to_come = max(0, min(room, self.max_tokens_before_summary or room) - messages)
-        if messages + beside < share * self.max_tokens or to_come > keep.tokens:
+        if self.trigger_messages is None:
+            is_early, further = tokens + beside < share * self.max_tokens, 0
+            to_come = max(0, min(room, self.max_tokens_before_summary or room) - tokens)
+        else:
+            is_early, further = number < share * self.trigger_messages, self.trigger_messages - number
+            # Half of what messages have had so far: a summary of more than will leave would be of no use.
+            to_come = further * tokens // (2 * max(1, number))
+        stay = None if keep.messages is None else keep.messages - further
+        if is_early or to_come > keep.tokens or (stay is not None and stay <= 0):
             return None
-        return replace(keep, tokens=keep.tokens - to_come)
+        return replace(keep, tokens=keep.tokens - to_come, messages=stay)
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,8 +210,8 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             share: While less than this share of `max_tokens` is there, it is too early.
         """
         now = self._measured(*self._read(state))
-        live, tokens = now.talk.live, sum(now.counts)
-        keep = self.summarizer.budget.keep_ahead(share, system=now.system, messages=tokens, beside=now.beside)
+        live = now.talk.live
+        keep = self.summarizer.budget.keep_ahead(share, system=now.system, counts=now.counts, beside=now.beside)
         return [live[at] for at in choose_cut(live, now.counts, keep, ahead=True)] if keep else []
 
     def prepare(

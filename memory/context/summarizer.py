@@ -159,6 +159,8 @@ class Measured:
 class Summarizer:
     """Keeps a conversation within a budget. `summarize_messages` says what its choices mean.
 
+    `frame` is how many tokens more a summary takes where it is shown in other words than ours.
+
     Raises:
         ValueError: If `portion_tokens`, or a prompt, cannot be meant.
     """
@@ -172,6 +174,7 @@ class Summarizer:
     portion_tokens: int | None = None
     memory_flush_hook: FlushHook | None = None
     prepared_summary: PreparedSummary | None = None
+    frame: int = 0
 
     def __post_init__(self) -> None:
         if self.portion_tokens is not None and self.portion_tokens < 1:
@@ -209,7 +212,7 @@ class Summarizer:
             has_failed: Whether the turn's summary failed already: then nobody is asked again.
         """
         talk, left_out, is_due = now.talk, set[str | None](), False
-        if self.budget.is_exceeded(messages=sum(now.counts), beside=now.beside):
+        if self.budget.is_exceeded(now.counts, now.beside):
             keep = self.budget.keep(now.system)
             leaving = choose_cut(talk.live, now.counts, keep)
             if waits and not leaving and self.view(talk)[1]:
@@ -312,7 +315,7 @@ class Summarizer:
     def summary_tokens(self, summary: str) -> int:
         """Return the tokens that a summary takes in a view."""
         if self.final_prompt is None:
-            return self.counter.message(_summary_message(summary))
+            return self.frame + self.counter.message(_summary_message(summary))
         return self.counter(self.composed(DividedMessages(running=RunningSummary(summary))))
 
     def shortened(self, summary: str) -> str:

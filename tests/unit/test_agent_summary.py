@@ -11,7 +11,6 @@ from langchain.agents.middleware import ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from graphs.middleware import PalimpsestSummary
-from graphs.middleware.trigger import Limits, Threshold
 from tests.fakes import RecordingModel
 from tests.threads import Life, Thread, broken_pairs, newest_user, own_ids, word_counter, words
 
@@ -141,22 +140,6 @@ def test_a_prompt_in_langchains_form_is_filled_as_there() -> None:
     assert len(prompts) > 1
     assert prompts[0].startswith("Short, please:\n<message")
     assert "They talked of bees." in prompts[1]
-
-
-@pytest.mark.parametrize(
-    ("trigger", "limits"),
-    [
-        (("tokens", 400), Limits(Threshold(tokens=400), 400, None, 20)),
-        (None, Limits(Threshold(tokens=WINDOW * 8 // 10), WINDOW * 8 // 10, None, 20)),
-        (("messages", 9), Limits(Threshold(messages=9), WINDOW, None, 20)),
-    ],
-)
-def test_triggers_are_read_as_langchain_writes_them(trigger: Any, limits: Limits) -> None:
-    assert Limits.of(trigger, ("messages", 20), model()) == limits
-
-
-def test_a_model_that_tells_nothing_of_itself_has_a_default() -> None:
-    assert Limits.of(None, ("messages", 20), RecordingModel()).max_tokens == 8192
 
 
 @pytest.mark.parametrize(
