@@ -81,24 +81,24 @@ async def checkpointer() -> AsyncIterator[BaseCheckpointSaver[str]]:
     from graphs.server.workarounds.wrong_row import delete_one_at_a_time
 
     service = service_of_process()
-    if service.settings.keeps_its_own:
+    settings = service.settings
+    if settings.keeps_its_own:
         yield await checkpointer_of_server()
         return
     delete_one_at_a_time()
-    async with _checkpointer_of(service.settings) as saver:
-        service.bind(saver)
-        yield saver
-
-
-def _checkpointer_of(settings: Settings) -> AbstractAsyncContextManager[BaseCheckpointSaver[str]]:
+    opened: AbstractAsyncContextManager[BaseCheckpointSaver[str]]
     if settings.database_uri:
         check_postgres()
         from graphs.persistence.postgres_saver import open_postgres_checkpointer
 
-        return open_postgres_checkpointer(settings.database_uri)
-    from graphs.persistence.sqlite_saver import open_checkpointer
+        opened = open_postgres_checkpointer(settings.database_uri)
+    else:
+        from graphs.persistence.sqlite_saver import open_checkpointer
 
-    return open_checkpointer(settings.data_dir / CHECKPOINTS)
+        opened = open_checkpointer(settings.data_dir / CHECKPOINTS)
+    async with opened as saver:
+        service.bind(saver)
+        yield saver
 
 
 def store() -> AbstractAsyncContextManager[BaseStore]:

@@ -1,7 +1,6 @@
 """One SQLite file as saver and store need it: durable, shared with other processes, without deleted text."""
 
 import asyncio
-import contextlib
 import logging
 import math
 import sqlite3
@@ -28,49 +27,42 @@ _BUSY_SECONDS = 0.2
 _RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
-class WriteAheadLog:
-    """Sees to it, while it is entered, that what was deleted leaves the log of one file.
+@asynccontextmanager
+async def emptying(path: Path) -> AsyncIterator[asyncio.Event]:
+    """While the block runs, see to it that what was deleted leaves the log of a file.
 
-    After `empty_soon` that happens within seconds, or as soon as nobody reads from the log any more; at the latest
-    when the last process closes the file. What a killed process left in the log goes when the file is opened next.
+    After the event that is yielded is set, that happens within seconds, or as soon as nobody reads from the log any
+    more; at the latest when the last process closes the file. What a killed process left in the log goes when the file
+    is opened next.
     """
+    has_deleted, log = asyncio.Event(), path.with_name(f"{path.name}-wal")
+    if await asyncio.to_thread(lambda: log.exists() and log.stat().st_size > 0):
+        has_deleted.set()
+    again = asyncio.create_task(_empty_again_and_again(path, has_deleted))
+    try:
+        yield has_deleted
+    finally:
+        again.cancel()
+        await asyncio.wait({again})
+        if has_deleted.is_set():
+            with tolerated(logger, "the log of %s could not be emptied", path.name):
+                if not await asyncio.to_thread(_empty, path):
+                    logger.warning("the log of %s is not emptied yet: another process reads the file", path.name)
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._is_due = False
-        self._task: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> Self:
-        log = self._path.with_name(f"{self._path.name}-wal")
-        if await asyncio.to_thread(lambda: log.exists() and log.stat().st_size > 0):
-            self.empty_soon()
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        if self._task is None or self._task.done():
-            return
-        self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
-        with tolerated(logger, "the log of %s could not be emptied", self._path.name):
-            if not await asyncio.to_thread(_empty, self._path):
-                logger.warning("the log of %s is not emptied yet: another process reads the file", self._path.name)
-
-    def empty_soon(self) -> None:
-        """Have the log emptied: something was deleted, or written over."""
-        self._is_due = True
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._empty())
-
-    async def _empty(self) -> None:
-        while self._is_due:
-            await asyncio.sleep(SOON_SECONDS)
-            self._is_due = is_emptied = False  # what is deleted from here on has its own turn
-            with tolerated(logger, "the log of %s could not be emptied", self._path.name):
-                is_emptied = await empty_log(self._path)
-            if not is_emptied:  # somebody may read from it: a long export does, for minutes
-                self._is_due = True
-                await asyncio.sleep(_RETRY_SECONDS[-1])
+async def _empty_again_and_again(path: Path, has_deleted: asyncio.Event) -> None:
+    while await has_deleted.wait():
+        await asyncio.sleep(SOON_SECONDS)
+        has_deleted.clear()  # what is deleted from here on has its own turn
+        is_emptied = False
+        try:
+            with tolerated(logger, "the log of %s could not be emptied", path.name):
+                is_emptied = await empty_log(path)
+        finally:
+            if not is_emptied:
+                has_deleted.set()
+        if not is_emptied:  # somebody may read from it: a long export does, for minutes
+            await asyncio.sleep(_RETRY_SECONDS[-1])
 
 
 async def empty_log(path: Path) -> bool:
@@ -115,13 +107,13 @@ class SqliteFile:
     Attributes:
         writer: Its transactions begin with the write lock; nobody iterates over rows on it.
         reader: Sees what was committed when it begins to read.
-        log: The write-ahead log, to be emptied soon when something was deleted.
+        has_deleted: To be set when something was deleted, or written over: the log is emptied soon.
         name: What all that this process has open of this file call it.
     """
 
     writer: aiosqlite.Connection
     reader: aiosqlite.Connection
-    log: WriteAheadLog
+    has_deleted: asyncio.Event
     name: str
 
 
@@ -142,13 +134,13 @@ async def open_file(path: Path | str) -> AsyncIterator[SqliteFile]:
         return
     path = Path(path)
     await asyncio.to_thread(_create, path)
-    async with WriteAheadLog(path) as log, _connect(path) as writer, _connect(path) as reader:
+    async with emptying(path) as has_deleted, _connect(path) as writer, _connect(path) as reader:
         async with writer.execute(_ENCRYPTED) as cursor:
             if await cursor.fetchone():
                 raise FileUnusable(
                     f"{path} was encrypted by an earlier version, which nothing here reads: move it away to begin anew"
                 )
-        yield SqliteFile(writer, reader, log, str(await asyncio.to_thread(path.resolve)))
+        yield SqliteFile(writer, reader, has_deleted, str(await asyncio.to_thread(path.resolve)))
 
 
 @contextmanager

@@ -151,7 +151,10 @@ async def migrated(uri: str, migrate: Callable[[Connection], Awaitable[None]]) -
             await _take_turn(turn)
             await migrate(connection)
     except Error as error:
-        raise DatabaseAway(_said(uri, error)) from error
+        is_away = isinstance(error, OperationalError)
+        advice = "start it, or correct DATABASE_URI" if is_away else "see that its user may make tables"
+        said = f"the database {place_of(uri)} cannot be used: {_on_one_line(error)}; {advice}"
+        raise DatabaseAway(said) from error
 
 
 async def _take_turn(connection: Connection) -> None:
@@ -200,12 +203,3 @@ def place_of(uri: str) -> str:
 
 def _on_one_line(error: Error) -> str:
     return " ".join(str(error).split())
-
-
-def _said(uri: str, error: Error) -> str:
-    advice = (
-        "start it, or correct DATABASE_URI"
-        if isinstance(error, OperationalError)
-        else "see that its user may make tables"
-    )
-    return f"the database {place_of(uri)} cannot be used: {_on_one_line(error)}; {advice}"

@@ -7,7 +7,6 @@ checkpoint at once, so that after `kill -9` a thread may have checkpoints and no
 import asyncio
 import copy
 import json
-import math
 import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
@@ -17,7 +16,6 @@ from typing import Any, Self
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import DeltaChannelHistory
-from langgraph.checkpoint.base.id import UUID
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
@@ -120,7 +118,7 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
         async with self._writing, file_transaction(self.conn):
             yield self, execute
         if has_deleted:
-            self._file.log.empty_soon()
+            self._file.has_deleted.set()
 
 
 @asynccontextmanager
@@ -135,10 +133,10 @@ async def open_checkpointer(path: Path | str) -> AsyncIterator[DurableSqliteSave
         yield saver
 
 
-# The key is read alone, without a row: it is what has the moment of a checkpoint in it.
-_BEGUN = "SELECT thread_id, MIN(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id"
-# By the order of writing: the clock may have gone back since the largest id was made.
-_LAST = "SELECT checkpoint_id FROM checkpoints WHERE checkpoint_ns = '' ORDER BY rowid DESC LIMIT 1"
+# The key is read alone, without a row, and in the order of writing: a clock may have gone back.
+_BEGUN = """
+    SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''
+    GROUP BY thread_id ORDER BY MIN(rowid) DESC LIMIT :limit"""
 _SAID = f"SELECT {_JSON} FROM checkpoints WHERE thread_id = :thread AND checkpoint_ns = '' ORDER BY checkpoint_id"
 
 
@@ -149,18 +147,14 @@ class CheckpointFile(DurableCheckpoints):
     sql = _SQL
     path: Path
 
-    async def begun_lately(self, seconds: float) -> list[tuple[str, list[dict[str, Any]]]]:
-        """Return the threads that were begun at most so long before the last checkpoint of all.
+    async def begun_last(self, limit: int) -> list[str]:
+        """Return so many threads at most, those that were begun last."""
+        return [str(thread_id) for (thread_id,) in await self._read(_BEGUN, limit=limit)]
 
-        Each has the metadata of its checkpoints, the oldest first; threads of which nobody can read it are left out.
-        """
-        found: list[tuple[str, list[dict[str, Any]]]] = []
-        for (last,) in await self._read(_LAST):
-            for thread_id, begun in await self._read(_BEGUN):
-                if _seconds_between(begun, last) <= seconds:
-                    said = [text for (text,) in await self._read(_SAID, thread=thread_id)]
-                    found += [(str(thread_id), [json.loads(text) for text in said])] if all(said) else []
-        return found
+    async def said_of(self, thread_id: str) -> list[dict[str, Any]]:
+        """Return the metadata of a thread's checkpoints, the oldest first; none where nobody can read one of them."""
+        said = [text for (text,) in await self._read(_SAID, thread=thread_id)]
+        return [json.loads(text) for text in said] if all(said) else []
 
     async def _read(self, query: str, **values: object) -> list[Any]:
         return await asyncio.to_thread(self._read_file, query, values)
@@ -172,11 +166,3 @@ class CheckpointFile(DurableCheckpoints):
         there = f"{self.path.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(there, uri=True, timeout=BUSY_SECONDS)) as connection:
             return connection.execute(query, values).fetchall()
-
-
-def _seconds_between(first: str, last: str) -> float:
-    """Return how much later the one checkpoint was made than the other; endless for ids that do not tell."""
-    try:
-        return (UUID(last).time - UUID(first).time) / 1e7  # in steps of 100 ns
-    except ValueError:
-        return math.inf

@@ -1,6 +1,6 @@
 """The LangGraph store on SQLite: atomic batches, safe between processes, one caller's bad value harms no other."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -55,19 +55,10 @@ class DurableSqliteStore(DurableStore, AsyncSqliteStore):
     async def writing(self, *names: str) -> AsyncIterator[Batching]:  # noqa: ARG002 - one file, one writer
         """Begin a transaction with the write lock and yield what carries out batches in it; the end commits."""
         await self.setup()
-        carry_out = super().abatch
-        has_written = False
-
-        async def noted(ops: Sequence[Op]) -> list[Result]:
-            nonlocal has_written
-            has_written = has_written or PutOp in map(type, ops)
-            return await carry_out(ops)
-
         # SQLite serves those who wait for its lock in no order: the first of this process stands there alone.
         async with turn_of(self._file.name).aheld(BUSY_SECONDS), self.lock, file_transaction(self.conn):
-            yield noted
-        if has_written:
-            self._file.log.empty_soon()
+            yield super().abatch
+        self._file.has_deleted.set()
 
     @asynccontextmanager
     async def _cursor(self, *, transaction: bool = True) -> AsyncIterator[aiosqlite.Cursor]:  # noqa: ARG002 (inherited)

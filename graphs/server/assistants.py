@@ -4,10 +4,9 @@ import difflib
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
-from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
@@ -26,6 +25,7 @@ _CONTEXT: TypeAdapter[Context] = TypeAdapter(Context)
 # Through JSON and back: the server's answer is compared with it, and JSON knows no tuples.
 _SCHEMA = json.loads(json.dumps(_CONTEXT.json_schema()))
 _FIELDS = [each.name for each in fields(Context)]
+_ID = re.compile("(?i)[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}")
 _PATHS = re.compile(
     r"\A(?P<root>.*?)(?:/assistants(?:/(?P<id>[\w-]+))?|(?:/threads/[^/]+)?/runs(?:/(?:stream|wait|batch|crons))?)/?\Z"
 )
@@ -55,11 +55,17 @@ class AssistantContexts:
             body = await Request(scope, receive).body()
         except ClientDisconnect:
             return
-        for asked in _asked(body):
+        try:
+            given = from_json(body)
+        except ValueError:  # the server says what is wrong
+            given = None
+        for asked in given if isinstance(given, list) else [given]:
+            if not isinstance(asked, dict):
+                continue
             # A change need not name its graph; a run names an assistant, or a graph in its place.
             wrong, name = problems_of(asked), asked.get("graph_id") or path["id"] or asked.get("assistant_id")
             if wrong and isinstance(name, str):
-                assistant = name if _is_id(name) else assistant_of_graph(name)
+                assistant = name if _ID.fullmatch(name) else assistant_of_graph(name)
                 if await self._takes_context(scope, f"{path['root']}/assistants/{assistant}/schemas"):
                     await from_validation(wrong).response()(scope, receive, send)
                     return
@@ -76,21 +82,6 @@ class AssistantContexts:
             status, body = await get(self._app, scope, schemas)
             return status == 200 and json.loads(body).get("context_schema") == _SCHEMA
         return False
-
-
-def _is_id(name: str) -> bool:
-    try:
-        return bool(UUID(name))
-    except ValueError:
-        return False
-
-
-def _asked(body: bytes) -> Sequence[dict[str, Any]]:
-    try:
-        asked = from_json(body)
-    except ValueError:  # the server says what is wrong
-        return []
-    return [each for each in (asked if isinstance(asked, list) else [asked]) if isinstance(each, dict)]
 
 
 def problems_of(asked: dict[str, Any]) -> list[Mapping[str, Any]]:

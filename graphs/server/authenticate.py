@@ -85,8 +85,29 @@ def checked(authenticate: Authenticator) -> Authenticator:
 
 
 def jwt_authenticator(settings: AuthSettings) -> Authenticator:
-    """Return an authenticator for bearer tokens (RFC 7519): signed by the configured key, and not expired."""
-    key_of, algorithms = _verification(settings)
+    """Return an authenticator for bearer tokens (RFC 7519): signed by the configured key, and not expired.
+
+    Raises:
+        ValueError: If the key cannot do; the message names the variable.
+    """
+    key: Callable[[str], jwt.PyJWK] | str = settings.secret or settings.public_key
+    algorithms: tuple[str, ...] = _ASYMMETRIC
+    if settings.jwks_url:
+        parts = urlsplit(settings.jwks_url)
+        # Whoever can change keys on the way can log in as anyone.
+        if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname)):
+            raise ValueError("PALIMPSEST_AUTH_JWKS_URL must start with https:// (http:// only on this machine)")
+        key = jwt.PyJWKClient(settings.jwks_url, timeout=10).get_signing_key_from_jwt
+    elif settings.public_key:
+        if "PUBLIC KEY" not in settings.public_key:
+            raise ValueError("PALIMPSEST_AUTH_PUBLIC_KEY must be a public key in PEM form")
+    else:
+        algorithms = tuple(name for name, size in _HMAC.items() if len(settings.secret.encode()) >= size)
+        if not algorithms:
+            raise ValueError(
+                f"PALIMPSEST_AUTH_SECRET must have at least {min(_HMAC.values())} bytes: "
+                "python3 -c 'import secrets; print(secrets.token_urlsafe(48))' makes one"
+            )
 
     def authenticate(authorization: str | None) -> User:
         scheme, _, token = (authorization or "").partition(" ")
@@ -96,7 +117,7 @@ def jwt_authenticator(settings: AuthSettings) -> Authenticator:
         try:
             claims = jwt.decode(
                 token,
-                key_of(token),
+                key if isinstance(key, str) else key(token),
                 algorithms=algorithms,
                 audience=settings.audience or None,
                 issuer=settings.issuer or None,
@@ -113,31 +134,6 @@ def jwt_authenticator(settings: AuthSettings) -> Authenticator:
         return User(identity=identity, display_name=name, permissions=_permissions(claims))
 
     return authenticate
-
-
-Key = jwt.PyJWK | str
-
-
-def _verification(settings: AuthSettings) -> tuple[Callable[[str], Key], tuple[str, ...]]:
-    """Return what finds a token's key, and the algorithms that this kind of key may verify."""
-    if settings.jwks_url:
-        parts = urlsplit(settings.jwks_url)
-        # Whoever can change keys on the way can log in as anyone.
-        if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname)):
-            raise ValueError("PALIMPSEST_AUTH_JWKS_URL must start with https:// (http:// only on this machine)")
-        keys = jwt.PyJWKClient(settings.jwks_url, timeout=10)
-        return keys.get_signing_key_from_jwt, _ASYMMETRIC
-    if settings.public_key:
-        if "PUBLIC KEY" not in settings.public_key:
-            raise ValueError("PALIMPSEST_AUTH_PUBLIC_KEY must be a public key in PEM form")
-        return (lambda _token: settings.public_key), _ASYMMETRIC
-    algorithms = tuple(name for name, size in _HMAC.items() if len(settings.secret.encode()) >= size)
-    if not algorithms:
-        raise ValueError(
-            f"PALIMPSEST_AUTH_SECRET must have at least {min(_HMAC.values())} bytes: "
-            "python3 -c 'import secrets; print(secrets.token_urlsafe(48))' makes one"
-        )
-    return (lambda _token: settings.secret), algorithms
 
 
 def _permissions(claims: Mapping[str, object]) -> list[str]:

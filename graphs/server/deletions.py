@@ -5,7 +5,7 @@ process alone can set.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -164,34 +164,24 @@ async def is_there(thread_id: str) -> bool:
 async def drop_old_threads(days: int, now: float) -> None:
     """Delete the threads that nobody went on with for so many days; what memory learned of them stays.
 
-    What fails is tried again with the next look.
+    Not one that is at work, or has something that is still to be written down for memory. What fails is tried again
+    with the next look.
     """
-    found: list[Mapping[str, Any]] = []
     oldest: dict[str, Any] = {"sort_by": "updated_at", "sort_order": "asc", "limit": _PAGE}
     oldest["select"] = ["thread_id", "updated_at", "status", "values"]
-    search, is_last = get_client().threads.search, False
-    while not is_last:  # all are read before one is deleted, which would shift the next page
-        page = await as_server(search(offset=len(found), **oldest))
-        found += page
-        is_last = len(page) < _PAGE or not is_old(page[-1], days, now)
-    for thread_id in [str(thread["thread_id"]) for thread in found if may_go(thread, days, now)]:
+    search, found = get_client().threads.search, list[str]()
+    # All are read before one is deleted, which would shift the next page.
+    async for thread in all_pages(lambda offset: search(offset=offset, **oldest), _PAGE):
+        if datetime.fromisoformat(str(thread["updated_at"])).timestamp() >= now - days * _DAY:
+            break
+        values = state_of(thread.get("values"))
+        is_left = any(state_of(values.get(key)).get(HAS_UNWRITTEN) for key in ("memory", MEMORY_KEY))
+        if thread.get("status") != "busy" and not is_left:
+            found.append(str(thread["thread_id"]))
+    for thread_id in found:
         with tolerated(logger, "old thread %s stays", thread_id):
             await as_server(_delete_by_age(thread_id))
             logger.info("dropped thread %s, with which nobody went on for %d days", thread_id, days)
-
-
-def may_go(thread: Mapping[str, Any], days: int, now: float) -> bool:
-    """Say whether a thread is old, at rest, and has nothing that is still to be written down for memory."""
-    values = state_of(thread.get("values"))
-    is_left = any(state_of(values.get(key)).get(HAS_UNWRITTEN) for key in ("memory", MEMORY_KEY))
-    return is_old(thread, days, now) and thread.get("status") != "busy" and not is_left
-
-
-def is_old(thread: Mapping[str, Any], days: int, now: float) -> bool:
-    """Say whether nobody changed a thread for so many days."""
-    said = thread.get("updated_at")
-    moment = said if isinstance(said, datetime) else datetime.fromisoformat(str(said))
-    return moment.timestamp() < now - days * _DAY
 
 
 async def _delete_by_age(thread_id: str) -> None:

@@ -125,8 +125,8 @@ async def test_a_log_that_could_not_be_emptied_is_when_that_goes_again(
     monkeypatch.setattr(connection, "_RETRY_SECONDS", (0.01,))
     path = tmp_path / "store.sqlite"
     path.write_bytes(b"This is no database. " * 400)  # as of a disk that cannot be read for a while
-    async with connection.WriteAheadLog(path) as log:
-        log.empty_soon()
+    async with connection.emptying(path) as has_deleted:
+        has_deleted.set()
         await until(lambda: "could not be emptied" in caplog.text)
         path.unlink()
         with closing(sqlite3.connect(path)) as file:

@@ -83,7 +83,7 @@ def description(field: str) -> str:
         ("system_prompt", 7, "Input should be a valid string"),
         ("model", "gpt", "String should match pattern '^$|^local$|^[a-z0-9_]+:.+$'"),
         ("transcript", "short", "Input should be 'keep' or 'compact'"),
-        ("time_zone", "Oslo", "Value error, time_zone must be an IANA time zone such as Europe/Oslo, not 'Oslo'"),
+        ("time_zone", "Oslo", "time_zone must be an IANA time zone such as Europe/Oslo, not 'Oslo'"),
     ],
 )
 async def test_the_sentence_says_what_a_field_takes(field: str, value: Any, wrong: str) -> None:

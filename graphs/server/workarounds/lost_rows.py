@@ -4,7 +4,7 @@ It saves rows every ten seconds, and our saver each checkpoint at once (langgrap
 is, the server wrote into its checkpoints. What was deleted has none, nor has a run without a thread.
 
 What would mend it: rows that are saved with the checkpoint. This file goes then, with its call in `graphs/server`, and
-`begun_lately` in `graphs/persistence`; `tests/e2e/test_after_a_crash.py` shows what it is for.
+`begun_last` and `said_of` in `graphs/persistence`; `tests/e2e/test_after_a_crash.py` shows what it is for.
 """
 
 import logging
@@ -22,8 +22,8 @@ from memory.turn import MODE_KEY, MODES
 
 logger = logging.getLogger(__name__)
 
-_LATELY = 600.0
-"""So long before a crash, at most, were threads begun that the server has not saved: it does so every ten seconds."""
+_LAST = 100
+"""So many threads, those that were begun last, may have been begun within the seconds before a crash."""
 
 
 async def give_back(settings: Settings) -> None:
@@ -34,12 +34,14 @@ async def give_back(settings: Settings) -> None:
     """
     from graphs.persistence.sqlite_saver import CheckpointFile  # which a server with a database does not need
 
-    given, begun = 0, await CheckpointFile(settings.data_dir / CHECKPOINTS).begun_lately(_LATELY)
-    rows = {thread_id: row for thread_id, said in begun if (row := row_of(said, settings.single_user))}
-    client = get_client()
-    for thread_id in rows.keys() - await rows_of(client, rows):
+    file, client, given = CheckpointFile(settings.data_dir / CHECKPOINTS), get_client(), 0
+    begun = await file.begun_last(_LAST)
+    rows = await rows_of(client, begun)
+    for thread_id in (each for each in begun if each not in rows):
+        if (row := row_of(await file.said_of(thread_id), settings.single_user)) is None:
+            continue
         with tolerated(logger, "the row of thread %s is not given back", thread_id):
-            await as_server(client.threads.create(thread_id=thread_id, metadata=rows[thread_id], if_exists="raise"))
+            await as_server(client.threads.create(thread_id=thread_id, metadata=row, if_exists="raise"))
             # It copies the newest checkpoint, and the row has its values then.
             await as_server(client.threads.update_state(thread_id, None, as_node="__copy__"))
             given += 1
