@@ -1,9 +1,8 @@
 """Turns that ended before they were written down, and whose threads nobody goes on with: found in the checkpoints."""
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
@@ -31,21 +30,11 @@ _PAGE_OF_CHECKPOINTS = 1000
 _PAGE = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
-    """A thread whose newest state names unwritten turns.
-
-    Attributes:
-        thread_id: The thread.
-        user_id: Whose it is, as the server says; empty where nobody logs in.
-        messages: Its messages.
-        memory: What its state says of memory.
-    """
-
-    thread_id: str
-    user_id: str
-    messages: Sequence[BaseMessage]
-    memory: Mapping[str, object]
+Kept = tuple[Mapping[str, Any], Sequence[BaseMessage], Sequence[str]]
+"""The state of a thread, its messages, and the nodes at which its run stopped."""
+Found = AsyncIterator[tuple[str, str, Callable[[], Awaitable[Kept]]]]
+"""Threads that name unwritten turns: the id, whose it is as the server says (empty where nobody logs in), and what
+reads it."""
 
 
 class KeptState(InputState):
@@ -74,14 +63,17 @@ async def write_down_left(service: MemoryService, store: BaseStore, page: int = 
         Exception: Whatever saver, server and store raise.
     """
     written, saver = 0, service.saver_of_server()
-    async for left in _of_checkpoints(service, saver, page) if saver is not None else _of_server():
-        epochs = TurnEpochs.from_state(left.memory)
-        for turn in unwritten_of(left.memory.get("unwritten")):
-            with tolerated(logger, "a turn of thread %s is not written down yet", left.thread_id):
-                owner = vouched_owner(turn.owner, left.user_id, single_user=service.settings.single_user)
-                closing = owner and turn.closing(left.thread_id, owner, left.messages, epochs.learn_from)
-                if closing and await service.aremember(store, closing):
-                    written += 1
+    async for thread_id, user_id, read in _of_checkpoints(service, saver, page) if saver is not None else _of_server():
+        # One that cannot be read keeps no other one, maybe of another user, from being looked at.
+        with tolerated(logger, "thread %s cannot be read: turns of it that were not written down stay so", thread_id):
+            for memory, messages in _memories(*await read()):
+                learn_from = TurnEpochs.from_state(memory).learn_from
+                for turn in unwritten_of(memory.get("unwritten")):
+                    with tolerated(logger, "a turn of thread %s is not written down yet", thread_id):
+                        owner = vouched_owner(turn.owner, user_id, single_user=service.settings.single_user)
+                        closing = owner and turn.closing(thread_id, owner, messages, learn_from)
+                        if closing and await service.aremember(store, closing):
+                            written += 1
     if written:
         logger.info("%d turns were written down that had not been in time", written)
     return written
@@ -95,20 +87,12 @@ def vouched_owner(named: str, user_id: str, *, single_user: bool) -> Owner | Non
     return owner if single_user else None
 
 
-def left_in(
-    thread_id: str, user_id: str, values: Mapping[str, Any], messages: Sequence[BaseMessage], waits_for: Sequence[str]
-) -> Iterator[Left]:
-    """Yield what a state says of unwritten turns: of the chat graph, or of each `PalimpsestMemory` of an agent.
-
-    Args:
-        thread_id: The thread.
-        user_id: Whose it is, as the server says.
-        values: The state.
-        messages: Its messages.
-        waits_for: The nodes at which its run stopped.
-    """
+def _memories(
+    values: Mapping[str, Any], messages: Sequence[BaseMessage], waits_for: Sequence[str]
+) -> Iterator[tuple[Mapping[str, Any], Sequence[BaseMessage]]]:
+    """Yield what a state says of memory, of the graph or of each `PalimpsestMemory` of an agent, and its messages."""
     if isinstance(memory := values.get("memory"), Mapping):
-        yield Left(thread_id, user_id, messages, memory)
+        yield memory, messages
     said = [message for message in messages if not is_made(message)]
     questions = [at for at, message in enumerate(said) if isinstance(message, HumanMessage)]
     if questions and MODEL not in waits_for and values.get(ASKED_KEY) not in (None, said[questions[-1]].id):
@@ -116,47 +100,42 @@ def left_in(
         del said[questions[-1] :]
     for kept in state_of(values.get(MEMORY_KEY)).values():
         if isinstance(kept, Mapping):
-            yield Left(thread_id, user_id, said, kept)
+            yield kept, said
 
 
-async def _of_checkpoints(service: MemoryService, saver: BaseCheckpointSaver[str], page: int) -> AsyncIterator[Left]:
+async def _of_checkpoints(service: MemoryService, saver: BaseCheckpointSaver[str], page: int) -> Found:
     # Read where they are, not through the server: after a crash it may lack a thread's row.
     checkpoints = own_checkpoints_of(service.settings)
     # A graph that only reads: whichever graph wrote a state, what is asked for stands under these names.
     graph = reading_graph(KeptState, saver)
+
+    async def read(thread_id: str) -> Kept:
+        # As it was saved: of what a client sent last nobody knows that it is a message, and without naming the
+        # checkpoint LangGraph adds it, or fails.
+        newest = await saver.aget_tuple({"configurable": {"thread_id": thread_id}})
+        if newest is None:
+            return {}, (), ()
+        state = await graph.aget_state(newest.config)
+        return state.values, state.values.get("messages", []), state.next
+
     newest_read = ""
     while found := await checkpoints.unwritten(page, after=newest_read):
         for thread_id, user_id in found:
-            read: list[Left] = []
-            with _one_thread(thread_id):
-                # As it was saved: of what a client sent last nobody knows that it is a message, and without naming the
-                # checkpoint LangGraph adds it, or fails.
-                if newest := await saver.aget_tuple({"configurable": {"thread_id": thread_id}}):
-                    state = await graph.aget_state(newest.config)
-                    values = state.values
-                    read = list(left_in(thread_id, user_id, values, values.get("messages", []), state.next))
-            for left in read:
-                yield left
+            yield thread_id, user_id, partial(read, thread_id)
         newest_read = found[-1][0]
 
 
-async def _of_server() -> AsyncIterator[Left]:
+async def _of_server() -> Found:
     threads = get_client().threads
+
+    async def read(thread: Mapping[str, Any]) -> Kept:
+        values = state_of(thread.get("values"))
+        waits_for = (await threads.get_state(str(thread["thread_id"])))["next"]
+        return values, convert_to_messages(values.get("messages") or []), waits_for
+
     for key in ("memory", MEMORY_KEY):
         options: dict[str, Any] = {"values": {key: {HAS_UNWRITTEN: True}}, "limit": _PAGE}
         options |= {"sort_by": "created_at", "sort_order": "asc"}
         async for thread in all_pages(lambda offset: threads.search(offset=offset, **options), _PAGE):  # noqa: B023
-            values, thread_id = state_of(thread.get("values")), str(thread["thread_id"])
-            found: list[Left] = []
-            with _one_thread(thread_id):
-                messages = convert_to_messages(values.get("messages") or [])
-                owner = state_of(thread.get("metadata")).get(OWNER_KEY)
-                waits_for = (await threads.get_state(thread_id))["next"]
-                found = list(left_in(thread_id, str(owner or ""), values, messages, waits_for))
-            for left in found:
-                yield left
-
-
-def _one_thread(thread_id: str) -> AbstractContextManager[None]:
-    """Let a thread that cannot be read keep no other one, maybe of another user, from being looked at."""
-    return tolerated(logger, "thread %s cannot be read: turns of it that were not written down stay so", thread_id)
+            owner = state_of(thread.get("metadata")).get(OWNER_KEY)
+            yield str(thread["thread_id"]), str(owner or ""), partial(read, thread)

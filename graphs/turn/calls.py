@@ -150,17 +150,18 @@ async def carry_out_once(request: ToolCallRequest, execute: Execute) -> Result:
         raise
 
 
-async def results_of_left(
+async def with_results_of_left(
     messages: Sequence[BaseMessage], config: RunnableConfig, info: ExecutionInfo | None
-) -> list[ToolMessage]:
-    """Return a result for each call that the thread's newest answer waits for, as the user goes on without it.
+) -> list[BaseMessage] | None:
+    """Return the messages with a result for each call that the newest answer waits for, as the user goes on without it.
 
     LangGraph drops what the tasks of an unfinished superstep have written when a new input comes. It is still beside
-    the checkpoint that they ran from.
+    the checkpoint that they ran from. `None` where no call waits, or nothing is stored.
     """
     if not (left := unanswered(messages)) or not (calls := await Calls.stored(config, info, before=True)):
-        return []
-    return [calls.result(call) for call in left]
+        return None
+    at = max(at for at, message in enumerate(messages, 1) if isinstance(message, AIMessage | ToolMessage))
+    return [*messages[:at], *map(calls.result, left), *messages[at:]]
 
 
 def unanswered(messages: Sequence[BaseMessage]) -> list[ToolCall]:
@@ -172,13 +173,6 @@ def unanswered(messages: Sequence[BaseMessage]) -> list[ToolCall]:
         if isinstance(message, ToolMessage):
             answered.add(message.tool_call_id)
     return []
-
-
-def with_results(messages: Sequence[BaseMessage], results: Sequence[ToolMessage]) -> list[BaseMessage]:
-    """Return the messages with results directly behind the answer that waited for them."""
-    said = (at for at, message in enumerate(messages, 1) if isinstance(message, AIMessage | ToolMessage))
-    at = max(said, default=0)
-    return [*messages[:at], *results, *messages[at:]]
 
 
 def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:

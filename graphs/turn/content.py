@@ -66,21 +66,22 @@ def as_sent(messages: Iterable[Message], is_own: Callable[[AIMessage], bool]) ->
         messages: Anything that was said.
         is_own: Says whether an answer is in the model's own form.
     """
-    return changed(messages, lambda message: _as_sent(message, is_own))
 
+    def sent(message: Message) -> Message:
+        if not isinstance(message, AIMessage) or is_own(message):
+            return message
+        blocks = [message.content] if isinstance(message.content, str) else message.content
+        said = [block for block in map(_plain, blocks) if block]
+        texts = [block["text"] for block in said if block["type"] == "text"]
+        content = said if len(texts) < len(said) else "".join(texts)
+        plain: Block = {"content": content, "additional_kwargs": {}, "response_metadata": {}}
+        return message.model_copy(update=plain)
 
-def _as_sent(message: Message, is_own: Callable[[AIMessage], bool]) -> Message:
-    if not isinstance(message, AIMessage) or is_own(message):
-        return message
-    blocks = [message.content] if isinstance(message.content, str) else message.content
-    said = [block for block in map(_plain, blocks) if block]
-    texts = [block["text"] for block in said if block["type"] == "text"]
-    content = said if len(texts) < len(said) else "".join(texts)
-    plain: Block = {"content": content, "additional_kwargs": {}, "response_metadata": {}}
-    return message.model_copy(update=plain)
+    return changed(messages, sent)
 
 
 def _plain(block: str | Block) -> Block | None:
+    """Return a block of an answer as any model may have it; `None` for what is neither text nor media."""
     if isinstance(block, str):
         return _text(block)
     if kind := media_kind(block):
@@ -92,9 +93,8 @@ def _plain(block: str | Block) -> Block | None:
 def _standard(block: str | Block) -> Block:
     if isinstance(block, str):
         return _text(block)
-    kind = media_kind(block)
-    if kind is not None:
-        return block if _is_standard(block) else _standard_media(block, kind)
+    if kind := media_kind(block):
+        return _standard_media(block, kind, keeps=True)
     if block.get("type", "text") not in _TEXT_TYPES:
         return block
     text = block.get("text")
@@ -107,69 +107,60 @@ def _text(text: str) -> Block:
     return {"type": "text", "text": text}
 
 
-def _is_standard(block: Block) -> bool:
-    """Say whether a block is sent as it is, with what only some providers take, such as `cache_control`."""
-    if block["type"] not in _USUAL or "source_type" in block:
-        return False
-    data, mime, url = (_first_text(block, (name,)) for name in ("base64", "mime_type", "url"))
-    if data:
-        is_told = mime not in ("", *_SOUNDS) and block["type"] == _kind_of(mime)
-        return is_told and not data.startswith("data:")
-    return bool(url or _first_text(block, ("file_id",))) and not url.startswith("data:")
-
-
-def _standard_media(block: Block, kind: str) -> Block:
-    """Return a standard block for one in another form; a text in its place if it is a text, or if nothing is in it."""
-    said = _fields(block)
-    if said.get("source_type") == "text" or (said.get("type") == "text" and "source" in block):
-        return _text(_first_text(said, ("text", "url", *_DATA)))
-    data, url, name = _first_text(said, _DATA), _first_text(said, _URL), _first_text(said, _NAME)
-    mime = _first_text(said, _MIME) or (f"audio/{said['format']}" if isinstance(said.get("format"), str) else "")
-    if found := _DATA_URL.fullmatch(data or url):
-        data, url, mime = found["data"], "", found["mime"] or mime
-    if not mime:
-        begun_as = (mime for beginning, mime in _BEGINNINGS.items() if data.startswith(beginning))
-        mime = mimetypes.guess_type(name)[0] or next(begun_as, "")
-    if mime:  # it knows better than the block's type: agent-chat-ui calls every attachment a file
-        kind = _kind_of(mime)
-    if data:
-        return _of_data(kind, data, _SOUNDS.get(mime, mime) or _USUAL[kind], name)
-    if url and kind == "image":
-        detail = {"detail": said["detail"]} if "detail" in said else {}
-        return {"type": "image_url", "image_url": {"url": url, **detail}}
-    if url:
-        return {"type": kind, "url": url, **({"mime_type": mime} if mime else {})}
-    if file_id := _first_text(said, _FILE_ID) or (str(said.get("id", "")) if said.get("source_type") == "id" else ""):
-        return {"type": kind, "file_id": file_id}
-    return _text(NOTHING_SENT.format(kind=kind))
-
-
-def _kind_of(mime: str) -> str:
-    family = mime.partition("/")[0]
-    return family if family in _USUAL else "file"
-
-
-def _fields(block: Block) -> dict[str, Any]:
+def _fields(block: Block) -> Block:
     """Return what a block says, on whatever level it says it; the innermost counts."""
-    fields: dict[str, Any] = {}
-    for extra in ("metadata", "extras"):
-        if isinstance(block.get(extra), Mapping):
-            fields |= block[extra]
-    fields |= block
-    for name in _NESTED:
-        inner = block.get(name)
-        fields |= inner if isinstance(inner, Mapping) else {"url": inner} if isinstance(inner, str) else {}
+    fields: Block = {}
+    for name in ("metadata", "extras", None, *_NESTED):
+        inner = block.get(name) if name else block
+        if isinstance(inner, str) and name in _NESTED:
+            inner = {"url": inner}
+        fields |= inner if isinstance(inner, Mapping) else {}
     return fields
 
 
-def _of_data(kind: str, data: str, mime: str, name: str) -> Block:
-    # OpenAI wants a name for a file.
-    named = {"extras": {"filename": name or f"file{mimetypes.guess_extension(mime) or ''}"}} if kind == "file" else {}
-    return {"type": kind, "base64": data, "mime_type": mime, **named}
-
-
-def _first_text(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
+def _first(fields: Block, *names: str) -> str:
     return next((value for name in names if isinstance(value := fields.get(name), str) and value), "")
+
+
+def _standard_media(block: Block, kind: str, *, keeps: bool = False) -> Block:
+    """Return a standard block for one in another form; a text in its place if it is a text, or if nothing is in it.
+
+    Args:
+        block: What a client or a model wrote, on whatever level it says it: the innermost counts.
+        kind: What its type says that it is.
+        keeps: Whether one in standard form stays as it is, with what only some providers take, such as `cache_control`.
+    """
+    said = _fields(block)
+    if said.get("source_type") == "text" or (said.get("type") == "text" and "source" in block):
+        return _text(_first(said, "text", "url", *_DATA))
+    data, url, name, file_id = (_first(said, *names) for names in (_DATA, _URL, _NAME, _FILE_ID))
+    mime = _first(said, *_MIME) or (f"audio/{said['format']}" if isinstance(said.get("format"), str) else "")
+    if found := _DATA_URL.fullmatch(data or url):
+        data, url, mime = found["data"], "", found["mime"] or mime
+    begun_as = (named for beginning, named in _BEGINNINGS.items() if data.startswith(beginning))
+    mime = mime or mimetypes.guess_type(name)[0] or next(begun_as, "")
+    family = mime.partition("/")[0]
+    if mime:  # it knows better than the block's type: agent-chat-ui calls every attachment a file
+        kind = family if family in _USUAL else "file"
+    file_id = file_id or (str(said.get("id", "")) if said.get("source_type") == "id" else "")
+    made: Block = {"type": kind}
+    if data:
+        url = ""
+        made |= {"base64": data, "mime_type": _SOUNDS.get(mime, mime) or _USUAL[kind]}
+    elif url or file_id:
+        made |= {"url": url} if url else {"file_id": file_id}
+    else:
+        return _text(NOTHING_SENT.format(kind=kind))
+    if keeps and made.items() <= block.items() and "source_type" not in block:
+        return block
+    if data and kind == "file":  # OpenAI wants a name for it
+        made["extras"] = {"filename": name or f"file{mimetypes.guess_extension(mime) or ''}"}
+    elif url and kind == "image":
+        detail = {"detail": said["detail"]} if "detail" in said else {}
+        return {"type": "image_url", "image_url": {"url": url, **detail}}
+    elif url and mime:
+        made["mime_type"] = mime
+    return made
 
 
 REFUSED_KEY = "refused_content"
@@ -201,14 +192,13 @@ def content_of(message: BaseMessage) -> Refused:
 
 def without_refused(message: BaseMessage, refused: Refused) -> BaseMessage:
     """Return the message with a note in the place of what was refused."""
-    if not content_of(message) & refused:
+    if isinstance(message.content, str):
         return message
-    blocks: list[str | dict[str, object]] = []
-    for block in message.content:
-        kind = _kind_in(block, message)
-        is_refused = (message.id or "", kind) in refused
-        blocks.append({"type": "text", "text": NOTE.format(kind=kind)} if is_refused else block)
-    return message.model_copy(update={"content": blocks})
+    blocks = [
+        _text(NOTE.format(kind=kind)) if (message.id or "", kind := _kind_in(block, message)) in refused else block
+        for block in message.content
+    ]
+    return message if blocks == message.content else message.model_copy(update={"content": blocks})
 
 
 def refused_more(messages: Sequence[BaseMessage], refused: Refused) -> Refused | None:

@@ -32,9 +32,8 @@ from graphs.turn.calls import (
     is_garbled,
     joined,
     parted,
-    results_of_left,
     with_own_ids,
-    with_results,
+    with_results_of_left,
 )
 from graphs.turn.content import refused_before, standard
 from graphs.turn.context import Context, context_of
@@ -283,9 +282,8 @@ class ChatNodes:
             written: list[BaseMessage] | Overwrite | None = turn.marked or None
             if turn.marked:
                 now = merge_messages(now, [turn.marked])
-            if results := await results_of_left(thread.messages, run.config, runtime.execution_info):
-                now = with_results(now, results)
-                written = Overwrite([*now])
+            if whole := await with_results_of_left(now, run.config, runtime.execution_info):
+                now, written = whole, Overwrite(whole)
             logger.info("memory mode of the turn: %s", turn.opening.mode or "unknown")
             return Thread(cast("State", {**thread.state, "memory": turn.memory, "messages": now})), written
 
