@@ -1,7 +1,7 @@
 """The door to the store: a decision is a generator that yields what it wants done, and what carries that out is here.
 
-A plain list of operations is a batch for the store. Other effects are small classes: `Ask` and `Write` here, the rest
-beside the decisions that need them. So every decision is written once, and reads neither a clock nor a network.
+A plain list of operations is a batch for the store. Other effects are small classes: `Write` here, the rest beside the
+decisions that need them. So every decision is written once, and reads neither a clock nor a network.
 
 A write is one transaction of one user: it reads, decides by pure rules, and writes, or it does nothing. Our stores
 begin a transaction of their database before the first read (`writing`). Over any other store, one process writes at a
@@ -17,6 +17,7 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Coroutine,
     Generator,
     Iterator,
     Mapping,
@@ -38,8 +39,6 @@ from itertools import islice
 from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, overload, runtime_checkable
 from weakref import WeakValueDictionary
 
-from langchain_core.messages import BaseMessage
-from langchain_core.runnables import Runnable
 from langgraph.errors import GraphBubbleUp
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
 
@@ -76,19 +75,6 @@ class Transactional(Protocol):
 
     def writing(self, *names: str) -> AbstractAsyncContextManager[Batching]:
         """Begin to write under these names, taken in order, and yield what carries out batches; the end commits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """The effect of one model call; the model's answer is sent back.
-
-    Attributes:
-        model: Who is asked.
-        prompt: What it is sent.
-    """
-
-    model: Runnable[Any, Any]
-    prompt: Sequence[BaseMessage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,26 +223,26 @@ def with_vectors(batch: list[Op]) -> list[Op]:
 # Who carries it out.
 
 
-def perform(effects: Generator[Any, Any, T], handlers: Handlers) -> T:
-    """Carry out what a generator yields, in this thread, and return the generator's value.
-
-    A failure of a handler is thrown into the generator, which decides what it means.
-    """
+def in_this_thread(work: Coroutine[Any, Any, T]) -> T:
+    """Return the value of a coroutine that waits for nothing: it runs to its end at once, without an event loop."""
     try:
-        aperform(effects, handlers).send(None)
-    except StopIteration as stop:  # where no handler awaits, a coroutine runs to its end at once
+        work.send(None)
+    except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]  # typeshed has no type for it
-    raise TypeError("a synchronous caller needs handlers that do not await")
+    work.close()
+    raise TypeError("a synchronous caller can wait for nothing")
 
 
-async def aperform(effects: Generator[Any, Any, T], handlers: Handlers, *, aside: bool = False) -> T:
-    """Do what `perform` does, on the event loop. Cancellation ends it without the generator being asked.
+async def _perform(effects: Generator[Any, Any, T], handlers: Handlers, *, aside: bool = False) -> T:
+    """Carry out what a generator yields, and return the generator's value.
+
+    A failure of a handler is thrown into the generator, which decides what it means. Cancellation ends it without the
+    generator being asked.
 
     Args:
-        effects: As for `perform`.
-        handlers: What they return may be awaited.
-        aside: Whether what lies between effects runs on threads, one step at a time, and leaves the loop to others:
-            whoever reads a whole journal computes for seconds.
+        effects: The generator.
+        handlers: What they return may be awaited; if nothing is, `in_this_thread` can do this.
+        aside: As for `arun`.
     """
     step: Callable[[], Any] = partial(next, effects)
     tries = _TRIES
@@ -317,9 +303,9 @@ def run(
         with ExitStack() as turns:
             for name in asked.names:
                 turns.enter_context(turn_of(name).held(patience))
-            return perform(collected(asked.effects), {list: carry_out})
+            return in_this_thread(_perform(_collected(asked.effects), {list: carry_out}))
 
-    return perform(effects, {list: carry_out, Write: write, **(others or {})})
+    return in_this_thread(_perform(effects, {list: carry_out, Write: write, **(others or {})}))
 
 
 async def arun(
@@ -338,7 +324,8 @@ async def arun(
         seconds: One batch, or one transaction, may take this long, then it is cancelled, and the effects are told
             `TimeoutError`: whoever works in the background would wait for ever for a store that never answers.
         others: Carry out what else is yielded.
-        aside: As for `aperform`.
+        aside: Whether what lies between effects runs on threads, one step at a time, and leaves the loop to others:
+            whoever reads a whole journal computes for seconds.
     """
 
     async def batch(ops: Batch) -> list[Any]:
@@ -348,7 +335,7 @@ async def arun(
     def write(asked: Write) -> Awaitable[Any]:
         return _awrite(store, asked, seconds, aside=aside)
 
-    return await aperform(effects, {list: batch, Write: write, **(others or {})}, aside=aside)
+    return await _perform(effects, {list: batch, Write: write, **(others or {})}, aside=aside)
 
 
 async def _awrite(store: BaseStore, asked: Write, seconds: float, *, aside: bool = False) -> Any:
@@ -370,7 +357,7 @@ async def _awrite(store: BaseStore, asked: Write, seconds: float, *, aside: bool
                 # A cancelled batch of LangGraph's SQLite store may leave its connection in a transaction, for good.
                 return batch(ops) if isinstance(store, Transactional) else asyncio.shield(batch(ops))
 
-            return await aperform(collected(asked.effects), {list: carry_out}, aside=aside)
+            return await _perform(_collected(asked.effects), {list: carry_out}, aside=aside)
 
     task = asyncio.ensure_future(work())
     try:
@@ -440,7 +427,7 @@ class _Inside:
         ]
 
 
-def collected(effects: Any, inside: _Inside | None = None) -> Any:
+def _collected(effects: Any, inside: _Inside | None = None) -> Any:
     """Return effects of which each read is done once, and sees the writes before it; all writes are the last batch."""
     here = inside or _Inside()
     step: Callable[[], Any] = partial(next, effects)
@@ -450,7 +437,7 @@ def collected(effects: Any, inside: _Inside | None = None) -> Any:
         except StopIteration as stop:
             value = stop.value
             break
-        part = collected(effect.effects, here) if isinstance(effect, Write) else here.carried_out(effect)
+        part = _collected(effect.effects, here) if isinstance(effect, Write) else here.carried_out(effect)
         try:
             result = yield from part
         except Exception as error:  # whatever it is, the generator decides

@@ -31,11 +31,11 @@ from memory.context.summarizer import (
     SoFar,
     SummarizationResult,
     Summarizer,
-    in_this_thread,
     still_stands,
 )
 from memory.context.summary_prompt import Prompt
 from memory.context.tokens import MessagesCounter, TokenCounter
+from memory.door import in_this_thread
 from memory.forms import plain
 from memory.message import GivenMessages, Messages, as_messages
 

@@ -5,7 +5,7 @@ import contextvars
 import functools
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -85,15 +85,6 @@ class Calls:
         is_coroutine = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
         called = function(*arguments) if is_coroutine else await asyncio.to_thread(function, *arguments)
         return await called if inspect.isawaitable(called) else called
-
-
-def in_this_thread(work: Coroutine[Any, Any, T]) -> T:
-    """Return what a coroutine returns that waits for nothing: its `Calls` are not awaited."""
-    try:
-        work.send(None)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]  # typeshed has no type for it
-    raise RuntimeError("a summary in this thread waited for an event loop")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any, Final
@@ -13,7 +13,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.output_parsers import BaseOutputParser
 from langchain_core.runnables import Runnable, RunnableSequence
 
-from memory.door import Ask
 from memory.extraction.form import FACT_LISTS, Answer
 from memory.provider_reason import reason_logged, status_of
 
@@ -110,12 +109,14 @@ _REFUSES_SCHEMA: Final = frozenset({400, 422})
 _BOUNDS: Final = frozenset({"maxItems", "maxLength"})
 
 Prompt = Sequence[BaseMessage]
+Asking = Callable[[Runnable[Any, Any], Prompt], Awaitable[Any]]
 
 
-def asked(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any]) -> Generator[Ask, Any, str]:
+async def asked(ask: Asking, model: BaseChatModel, prompt: Prompt, schema: dict[str, Any]) -> str:
     """Ask with the schema, then in the ways that a model may take instead, and return the first answer's text.
 
     Args:
+        ask: How a model is asked.
         model: Any chat model.
         prompt: What it is sent.
         schema: The JSON schema of the answer, for models that take one, without its bounds for those that refuse them.
@@ -126,13 +127,13 @@ def asked(model: BaseChatModel, prompt: Prompt, schema: dict[str, Any]) -> Gener
     with reason_logged(logger, "an extraction call"):
         for structured in _structured(model, schema):
             try:
-                return _text((yield Ask(structured, prompt)))
+                return _text(await ask(structured, prompt))
             except Exception as error:  # whatever a provider's client raises for "I know no schemas"
                 if broken_off := _broken_off(error):
                     return broken_off
                 if status_of(error) not in _REFUSES_SCHEMA:
                     raise
-        return _text((yield Ask(model, prompt)))
+        return _text(await ask(model, prompt))
 
 
 def _structured(model: BaseChatModel, schema: dict[str, Any]) -> Iterator[Runnable[Any, Any]]:

@@ -5,16 +5,14 @@ fill in ten. Here it reads one message, in a conversation that begins with examp
 make of them comes with the model (`MemoryConfig.note_rules`).
 """
 
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from memory import prompts
-from memory.door import Ask
-from memory.extraction.answer import asked, parse_answer
+from memory.extraction.answer import Prompt, parse_answer
 from memory.extraction.dialogue import MAX_CONTEXT_CHARS, answers, day_of, line_before, new_messages, shortened
 from memory.extraction.form import Answer, FoundFact, object_schema
 from memory.extraction.task import Task
@@ -30,7 +28,7 @@ _CHARS_PER_FACT: Final = 120
 _SENTENCE_CHARS: Final = 240
 
 
-def read_briefly(model: BaseChatModel, task: Task) -> Generator[Ask, Any, Answer]:
+async def read_briefly(ask: Callable[[Prompt, dict[str, Any]], Awaitable[str]], task: Task) -> Answer:
     """Ask for each new message of the user what it tells, and return all of it as one answer.
 
     Each call repeats the one before and adds a message, so that a server that keeps the prompt reads only that one.
@@ -60,7 +58,7 @@ def read_briefly(model: BaseChatModel, task: Task) -> Generator[Ask, Any, Answer
             "description": "What the message tells.",
             **object_schema(facts={"type": "array", "maxItems": most, "items": sentence}),
         }
-        raw = yield from asked(model, (*prompt, shown), schema)
+        raw = await ask((*prompt, shown), schema)
         given = [each.content for each in parse_answer(raw).facts if each.content][:most]
         kept = (
             rules.kept(given, told, heard, config.max_fact_chars) if rules else [(each, "knowledge") for each in given]

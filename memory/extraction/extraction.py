@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 import logging
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import tzinfo
@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.constants import TAG_NOSTREAM
 
 from memory import prompts
 from memory.config import MemoryConfig
-from memory.door import Ask, aperform, in_daemon_thread, perform
-from memory.extraction.answer import ExtractionError, asked, parse_answer
+from memory.door import in_daemon_thread, in_this_thread
+from memory.extraction.answer import Asking, ExtractionError, Prompt, asked, parse_answer
 from memory.extraction.brief import read_briefly
 from memory.extraction.dialogue import new_messages, render_dialogue
 from memory.extraction.form import FIELDS, Answer, FoundFact, answer_schema
@@ -69,12 +69,12 @@ def extract_facts(
     """
     task = Task.of(messages_of(messages, time), existing, profile, config, time_zone)
 
-    def answer(effect: Ask) -> Any:
+    async def ask(asked: Runnable[Any, Any], prompt: Prompt) -> Any:
         # A thread that nothing waits for at exit: a hung call must not keep the process alive.
-        call = partial(contextvars.copy_context().run, effect.model.invoke, list(effect.prompt), _CALL)
+        call = partial(contextvars.copy_context().run, asked.invoke, list(prompt), _CALL)
         return in_daemon_thread(call, "palimpsest-extract").result(task.config.model_timeout_seconds)
 
-    return perform(_extraction(model, task), {Ask: answer})
+    return in_this_thread(_extraction(ask, model, task))
 
 
 async def aextract_facts(
@@ -90,11 +90,11 @@ async def aextract_facts(
     """Do what `extract_facts` does, asynchronously."""
     task = Task.of(messages_of(messages, time), existing, profile, config, time_zone)
 
-    async def answer(effect: Ask) -> Any:
+    async def ask(asked: Runnable[Any, Any], prompt: Prompt) -> Any:
         async with asyncio.timeout(task.config.model_timeout_seconds):
-            return await effect.model.ainvoke(list(effect.prompt), _CALL)
+            return await asked.ainvoke(list(prompt), _CALL)
 
-    return await aperform(_extraction(model, task), {Ask: answer})
+    return await _extraction(ask, model, task)
 
 
 def judge_fact(
@@ -126,13 +126,13 @@ def judge_fact(
     return _judged(Answer(facts=(FoundFact.of(fact),)), task)
 
 
-def _extraction(model: BaseChatModel, task: Task) -> Generator[Ask, Any, Extraction]:
+async def _extraction(ask: Asking, model: BaseChatModel, task: Task) -> Extraction:
     """Ask the model in the form that it can bear, and return what of its answer holds."""
     new = new_messages(task.messages)
     if not new:
         return Extraction()
     if task.config.extraction_form == "brief":
-        return _judged((yield from read_briefly(model, task)), task)
+        return _judged(await read_briefly(partial(asked, ask, model), task), task)
     known = "\n".join(f"{n}. {one_line(fact.content)}" for n, fact in enumerate(task.shown, 1))
     sections = "\n".join(f"{name.partition('.')[2]}: {one_line(text)}" for name, text in task.profile.items())
     material = prompts.EXTRACTION_INPUT.format(
@@ -141,13 +141,13 @@ def _extraction(model: BaseChatModel, task: Task) -> Generator[Ask, Any, Extract
     rules = (task.config.extraction_prompt or prompts.EXTRACTION).replace("{fields}", FIELDS)
     prompt: list[BaseMessage] = [SystemMessage(rules), HumanMessage(material)]
     schema = answer_schema(new, task.config)
-    raw = yield from asked(model, prompt, schema)
+    raw = await asked(ask, model, prompt, schema)
     answer = parse_answer(raw)
     loose = [fact for fact in answer.facts if fact.quote and not is_quoted(fact, task.messages)]
     if loose:  # once more for words that stand nowhere; what still quotes none that do is refused
         wrong, more = "\n".join(f"- {fact.quote}" for fact in loose), tuple[FoundFact, ...]()
         prompt += [AIMessage(raw), HumanMessage(prompts.EXTRACTION_AGAIN.format(quotes=wrong))]
-        again = yield from asked(model, prompt, schema)
+        again = await asked(ask, model, prompt, schema)
         with suppress(ExtractionError):
             more = parse_answer(again).facts
         logger.info("asked once more for the words of %d facts, got %d", len(loose), len(more))

@@ -88,7 +88,20 @@ class _Reading:
         sources = self._sources(fact)
         reason = next(self._objections(fact, target, sources), None)
         if reason is None:
-            self.changes.append(self._change(fact, target, sources))
+            last = sources[-1]
+            change = Change(
+                action=(fact.action or "new") if target else "new",
+                sources=_ids(sources), said_at=last.time, said_after=last.edit,
+            )  # fmt: skip
+            if target:
+                change = replace(change, target=target.id, target_revision=target.revision)
+            if change.action in ("new", "corrects"):
+                begin, end = _period(fact, day_of(last, self._task.zone))
+                change = replace(
+                    change, content=fact.content or "", category=fact.category or "context",
+                    confidence=fact.confidence or 0.0, valid_from=begin, valid_to=end, topic=fact.topic or "",
+                )  # fmt: skip
+            self.changes.append(change)
             return
         self.refused.append(
             Refusal(
@@ -147,64 +160,43 @@ class _Reading:
             target: The known fact that it confirms, corrects or ends.
             sources: The user's messages that it was taken from; none if it cites one that is not there.
         """
+        is_confirmed = target is not None and fact.action == "confirms"
+        is_told = target is None or fact.action == "corrects"  # it says what is true, in a sentence of its own
         if fact.action is None or (fact.action == "ends" and target is None):
             yield "malformed"
         if fact.quote and not is_quoted(fact, self._task.messages):
             yield "not_said"
-        if target and fact.action == "confirms":
-            if not fact.quote and not self._is_repeated(target.content):
-                yield "not_said"
-        else:
-            yield from self._unfit(fact, is_told=target is None or fact.action == "corrects")
-        if not sources:
+        if target and is_confirmed and not fact.quote and not self._is_repeated(target.content):
             yield "not_said"
-        if target is None or fact.action == "corrects":
-            yield from self._unsaid(fact, target, sources)
-        # Models repeat what they were shown as known.
-        if (
-            target is None
-            and normalize(fact.content or "") in self._known
-            and not self._is_repeated(fact.content or "")
-        ):
-            yield "duplicate"
-
-    def _unfit(self, fact: FoundFact, *, is_told: bool) -> Iterator[Reason]:
-        """Yield what is wrong with a fact by itself, whoever said it: with its content, if that is what it tells."""
-        content, config = fact.content or "", self._task.config
-        if is_told:
-            if len(content) > config.max_fact_chars:
-                yield "too_long"
-            if not normalize(content):
-                yield "empty"
-            if fact.category is None:
-                yield "unknown_category"
-        if fact.confidence is None:
+        confidence = 1.0 if is_confirmed else fact.confidence
+        if confidence is None:
             yield "bad_confidence"
-        elif fact.confidence < config.confidence_threshold:
+        elif confidence < self._task.config.confidence_threshold:
             yield "low_confidence"
         if is_told:
-            if objection := self._objection(content):
-                yield objection
-            if words(content) & self._secret:
-                yield "suspected"
+            yield from self._unfit(fact)
+        if not sources:
+            yield "not_said"
+        if is_told:
+            yield from self._unsaid(fact, target, sources)
+        # Models repeat what they were shown as known.
+        content = fact.content or ""
+        if target is None and normalize(content) in self._known and not self._is_repeated(content):
+            yield "duplicate"
 
-    def _change(self, fact: FoundFact, target: Fact | None, sources: Sequence[StoredMessage]) -> Change:
-        change = Change(action="corrects" if target else "new")
-        if target and fact.action in ("confirms", "ends"):
-            change = Change(action=fact.action)
-        else:
-            begin, end = _period(fact, day_of(sources[-1], self._task.zone))
-            change = replace(
-                change, content=fact.content or "", category=fact.category or "context",
-                confidence=fact.confidence or 0.0, valid_from=begin, valid_to=end, topic=fact.topic or "",
-            )  # fmt: skip
-        if target:
-            change = replace(change, target=target.id, target_revision=target.revision)
-        return replace(change, sources=_ids(sources), said_at=sources[-1].time, said_after=sources[-1].edit)
-
-    def _objection(self, text: str) -> Reason | None:
-        """Say why a text must not be kept, whoever said it."""
-        return screened(text) or ("placeholder" if has_blank(text, self._user_text) else None)
+    def _unfit(self, fact: FoundFact) -> Iterator[Reason]:
+        """Yield what is wrong with what a fact tells, whoever said it."""
+        content = fact.content or ""
+        if len(content) > self._task.config.max_fact_chars:
+            yield "too_long"
+        if not normalize(content):
+            yield "empty"
+        if fact.category is None:
+            yield "unknown_category"
+        if objection := self._objection(content):
+            yield objection
+        if words(content) & self._secret:
+            yield "suspected"
 
     def _unsaid(self, fact: FoundFact, target: Fact | None, sources: Sequence[StoredMessage]) -> Iterator[Reason]:
         """Yield that the user did not say it, or that it has numbers that nobody said, which waits.
@@ -224,6 +216,10 @@ class _Reading:
         said = " ".join((self._user_text, *lines, *days, target.content if target else ""))
         if unfounded(fact.content or "", said, day_of(sources[-1], self._task.zone)):
             yield "unfounded"
+
+    def _objection(self, text: str) -> Reason | None:
+        """Say why a text must not be kept, whoever said it."""
+        return screened(text) or ("placeholder" if has_blank(text, self._user_text) else None)
 
     def _is_repeated(self, content: str) -> bool:
         """Say whether the user said or affirmed it again just now."""

@@ -24,8 +24,7 @@ T = TypeVar("T")
 class ModelCall:
     """The effect of work with a model, in one of the process's places for it (`ModelCalls`); its value is sent back.
 
-    It is not `memory.door.Ask`, which its work comes down to: loading a model blocks, and a provider may hang for
-    ever, so that the work as a whole has a thread, a place and a deadline.
+    Loading a model blocks, and a provider may hang for ever: the work as a whole has a thread, a place and a deadline.
 
     Attributes:
         model: `provider:model`; empty means the deployment's own.
