@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphs.cli.shell import AGENT, JSON, TOKEN, URL, Json, Refused, Shell, as_json, counted, examples, plain
+from graphs.cli.shell import AGENT, JSON, TOKEN, URL, Json, Refused, Shell, as_json, counted, examples
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
@@ -64,10 +64,8 @@ def chat(
             except (KeyboardInterrupt, Refused) as ended:
                 if not is_typed:
                     raise
-                is_refused = isinstance(ended, Refused)
-                click.echo(
-                    f"Error: {ended}" if is_refused else "\nThe turn is ended; the conversation goes on.", err=True
-                )
+                why = f"Error: {ended}" if str(ended) else "\nThe turn is ended; the conversation goes on."
+                click.echo(why, err=True)
         if wait is not None:
             talk.wait(wait)
         talk.tell_what_was_learned()
@@ -134,22 +132,24 @@ class _Talk:
                 state = data
             elif event == "custom" and isinstance(data, dict):
                 events[str(data.get("name"))] = data.get("payload")
-            elif event == "messages" and (words := _words(*data)):
+            elif event == "messages" and _is_answer(*data) and (words := _text(data[0])):
                 # With tools, the model speaks more than once.
-                gap = "\n" if answer and data[0].get("id") != spoken else ""
+                words = "\n" + words if answer and data[0].get("id") != spoken else words
                 spoken = data[0].get("id")
-                answer += gap + words
-                self._piece(gap + words)
+                answer += words
+                self.shell.say(words, nl=False)
         if not answer and state.get("messages"):  # of a model that streams nothing
             answer = _text(state["messages"][-1])
-            self._piece(answer)
+            self.shell.say(answer, nl=False)
         without = ((state.get("memory") or {}).get("receipt") or {}).get("without_memory") or None
         if self.shell.as_json:
             turn = {"thread_id": self.thread_id, "said": text, "answer": answer}
             click.echo(as_json({**turn, "events": events, "without_memory": without}))
             return
         click.echo()
-        for line in ([f"without memory: {without}"] if without else []) + list(_reported(events)):
+        if without:
+            self.shell.note(f"  without memory: {without}")
+        for line in _reported(events):
             self.shell.note(f"  {line}")
 
     def _run(self, text: str) -> Iterator[tuple[str, Json]]:
@@ -173,11 +173,10 @@ class _Talk:
 
     def tell_what_was_learned(self) -> None:
         """Say which facts were learned from this thread since the last time, as they are now."""
+        undo = "`palimpsest facts undo` takes the last change back"
         for fact_id in [each for receipt in self._receipts() for each in receipt["created"]]:
             with suppress(Refused):  # it may be gone again
-                content = self.memory.get(f"/facts/{fact_id}")["content"]
-                undo = "`palimpsest facts undo` takes the last change back"
-                self.shell.note(f"  learned: {content} ({fact_id}; {undo})")
+                self.shell.note(f"  learned: {self.memory.get(f'/facts/{fact_id}')['content']} ({fact_id}; {undo})")
 
     def _receipts(self) -> list[Json]:
         """Return the receipts of this thread since the last time."""
@@ -196,15 +195,10 @@ class _Talk:
                 raise Refused(f"not all was learned within {seconds:g} s: `palimpsest pending list` shows what waits")
             time.sleep(min(_POLL_SECONDS, seconds))
 
-    def _piece(self, words: str) -> None:
-        if not self.shell.as_json:
-            click.echo(plain(words), nl=False)
 
-
-def _words(message: Json, metadata: Json) -> str:
-    """Return the words of the answer in a part of the stream."""
-    is_answer = metadata.get("langgraph_node") == "call_model" and str(message.get("type")).startswith("AI")
-    return _text(message) if is_answer else ""
+def _is_answer(message: Json, metadata: Json) -> bool:
+    """Say whether a part of the stream is one of the answer."""
+    return metadata.get("langgraph_node") == "call_model" and str(message.get("type")).startswith("AI")
 
 
 def _text(message: Json) -> str:
@@ -220,9 +214,9 @@ def _reported(events: dict[str, Json]) -> Iterator[str]:
         messages = counted(cut["messages"], "message")
         yield f"summarized {messages}: {cut['tokens_before']} tokens are {cut['tokens_after']} now"
     if injected := events.get("memory.injected"):
-        tokens = injected["tokens"]
-        used = sum(count for part, count in tokens.items() if part != "budget")
-        yield f"shown {counted(len(injected['facts']), 'fact')}; {used} of {tokens['budget']} tokens"
+        budget = injected["tokens"]["budget"]
+        used = sum(injected["tokens"].values()) - budget
+        yield f"shown {counted(len(injected['facts']), 'fact')}; {used} of {budget} tokens"
     if queued := events.get("memory.queued"):
         from datetime import datetime
 

@@ -1,6 +1,5 @@
 """What `palimpsest dev` does: choose the model, bring the local one up if needed, run `langgraph dev`, end both."""
 
-import errno
 import json
 import os
 import shutil
@@ -8,7 +7,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -51,18 +50,22 @@ def serve(host: str, port: int | None, config: Path | None, given: Sequence[str]
         config: What is served, if it is named.
         given: Options that `langgraph dev` gets.
     """
-    check_server()
+    if not all(map(find_spec, _SERVER_MODULES)):  # `langgraph dev` would name another package
+        raise Refused('The server is not installed: pip install "palimpsest-memory[server]".')
     environ = environment(Path(".env"))
     served, settings = read_set_up(config, environ)
-    if url := served_at(settings.data_dir):
-        raise Refused(f"A server of this folder runs at {url}: use it, or stop it first.")
+    if running := served_at(settings.data_dir):
+        raise Refused(f"A server of this folder runs at {running}: use it, or stop it first.")
     if not os.access(".", os.W_OK):  # the server would say so in a traceback
         raise Refused(f"{Path.cwd()} cannot be written, and the server keeps threads there: start in another folder")
     if not settings.database_uri and (why := unfit(settings.data_dir)):
         raise Refused(why)
     port = choose_port(host, [port] if port else _DEFAULT_PORTS)
+    address = _EVERY_HOST.get(host, host)
+    url = f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ways of stopping raise KeyboardInterrupt
-    local = None
+    local = server = None
+    grace_seconds = settings.memory.drain_seconds + _CLOSING_SECONDS
     try:
         if wants_local(settings):
             local = _bring_up_local(settings.local_model, environ)
@@ -72,40 +75,29 @@ def serve(host: str, port: int | None, config: Path | None, given: Sequence[str]
             click.echo(f"Model    {model}", err=True)
         click.echo("Starting the server ...", err=True)
         # Of an option given twice the later one counts.
-        command = [*PYTHON, "graphs.cli.langgraph", "dev", "--host", host, "--port", str(port), "--no-browser"]
+        command = [*PYTHON, "graphs.cli.processes", "dev", "--host", host, "--port", str(port), "--no-browser"]
         command += ["--n-jobs-per-worker", "10", "--config", str(served), *given]
         server = start(command, variables)
-
-        def welcome(server: Child) -> None:
-            address = _EVERY_HOST.get(host, host)
-            wait_until_answering(server, address, port, "/ok", name="the server", timeout=_START_SECONDS)
-            settle_child(server)
-            url = f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
-            own = "palimpsest" if shutil.which("palimpsest") == sys.argv[0] else sys.argv[0]
-            open_to = reach(settings, host, given)
-            network = f"Open to  {open_to}\n" if open_to else ""
-            click.echo(
-                f"\nReady    {url}\nModel    {model}\nTalk     {own} chat\nMemory   {url}/memory\n"
-                f"         {learning(variables)}\nStudio   {_STUDIO}{url}\nAPI      {url}/docs\n"
-                f"{network}Stop     Ctrl-C\n"
-            )
-
-        return supervise(server, local, welcome, settings.memory.drain_seconds + _CLOSING_SECONDS)
+        wait_until_answering(server, f"{url}/ok", name="the server", timeout=_START_SECONDS)
+        settle_child(server)
+        own = "palimpsest" if shutil.which("palimpsest") == sys.argv[0] else sys.argv[0]
+        open_to = reach(settings, host, given)
+        network = f"Open to  {open_to}\n" if open_to else ""
+        click.echo(
+            f"\nReady    {url}\nModel    {model}\nTalk     {own} chat\nMemory   {url}/memory\n"
+            f"         {learning(variables)}\nStudio   {_STUDIO}{url}\nAPI      {url}/docs\n"
+            f"{network}Stop     Ctrl-C\n"
+        )
+        return supervise(server, local)
     except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+        click.echo("Stopping ...", err=True)
+        code = stop(server, grace_seconds) if server else 128 + signal.SIGINT
+        return 0 if code in _STOPPED_AS_ASKED else code
     finally:
+        if server:
+            stop(server, grace_seconds)
         if local:
             stop(local.process, grace_seconds=5.0)
-
-
-def check_server(has: Callable[[str], object] = find_spec) -> None:
-    """Raise `Refused` when the server is not installed: `langgraph dev` would name another package.
-
-    Args:
-        has: Returns what can be imported of that name.
-    """
-    if not all(map(has, _SERVER_MODULES)):
-        raise Refused('The server is not installed: pip install "palimpsest-memory[server]".')
 
 
 def read_set_up(named: Path | None, environ: Mapping[str, str]) -> tuple[Path, Settings]:
@@ -142,25 +134,14 @@ def wants_local(settings: Settings) -> bool:
 
 
 def choose_port(host: str, wanted: Sequence[int]) -> int:
-    """Return the first of the ports that is free, and say so where that is not the first of them.
-
-    Raises:
-        Refused: If none is: `langgraph dev` would silently take another.
-    """
+    """Return the first of the ports that is free; `Refused` if none is: `langgraph dev` would silently take another."""
     for port in wanted:
-        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((host, port))
-            except OSError as error:
-                failed = error
-                continue
-        if port != wanted[0]:
-            click.echo(f"Port {wanted[0]} is taken: using {port}. Commands in this folder find it.")
-        return port
-    is_taken = failed.errno == errno.EADDRINUSE
-    fix = "stop what runs there, or choose another port with --port" if is_taken else "choose another --host"
-    raise Refused(f"Port {wanted[0]} of {host} cannot be used ({failed.strerror}): {fix}.")
+        try:
+            socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+            return port
+        except OSError as error:
+            why = error.strerror
+    raise Refused(f"Port {wanted[0]} cannot be used: {why}: choose another --port or --host.")
 
 
 def _bring_up_local(name: str, environ: Mapping[str, str]) -> LocalModel | None:
@@ -231,31 +212,14 @@ def reach(settings: Settings, host: str, options: Sequence[str]) -> str:
     return ""
 
 
-def supervise(
-    server: Child, local: LocalModel | None, when_starting: Callable[[Child], None], grace_seconds: float
-) -> int:
-    """Stay until the server ends, or end it when this process is told to stop, and return its exit code.
-
-    Args:
-        server: What everything else is there for.
-        local: The local model it uses; when that one ends before the server does, it is said once.
-        when_starting: Called first, with the server; may wait for it.
-        grace_seconds: How long the server may take to end before it is killed.
-    """
-    try:
-        when_starting(server)
-        while (code := server.poll()) is None:
-            if local and local.process.poll() is not None:
-                click.echo(f"The local model ended with exit code {local.process.returncode}: start again.", err=True)
-                local = None
-            time.sleep(_POLL_SECONDS)
-        if code < 0 or code > 128:
-            why = ", maybe by the system for want of memory" if abs(code) % 128 == signal.SIGKILL else ""
-            click.echo(f"The server was killed{why}: start again.", err=True)
-        return code
-    except KeyboardInterrupt:
-        click.echo("Stopping ...", err=True)
-        code = stop(server, grace_seconds)
-        return 0 if code in _STOPPED_AS_ASKED else code
-    finally:
-        stop(server, grace_seconds)
+def supervise(server: Child, local: LocalModel | None) -> int:
+    """Stay until the server ends, and return its exit code; that the local model ended before is said once."""
+    while (code := server.poll()) is None:
+        if local and local.process.poll() is not None:
+            click.echo(f"The local model ended with exit code {local.process.returncode}: start again.", err=True)
+            local = None
+        time.sleep(_POLL_SECONDS)
+    if code < 0 or code > 128:
+        why = ", maybe by the system for want of memory" if abs(code) % 128 == signal.SIGKILL else ""
+        click.echo(f"The server was killed{why}: start again.", err=True)
+    return code

@@ -1,7 +1,13 @@
-"""`palimpsest doctor`: whether settings, models, store and server work, and what to do about what does not."""
+"""`palimpsest doctor`: whether settings, models, store and server work, and what to do about what does not.
+
+As a program of its own it asks a model for a word: a child of the doctor, with the server's variables.
+"""
 
 import json
+import logging
+import os
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -92,7 +98,7 @@ def ask_model(environ: Mapping[str, str], name: str) -> str:
     # The providers' packages read their keys from the environment of the process. A trace would be waited for.
     given = server_environment(environ, None)
     given |= {each: "false" for each in given if each.endswith(("_TRACING", "_TRACING_V2"))}
-    command = [*PYTHON, "graphs.cli.ask_model", name]
+    command = [*PYTHON, "graphs.cli.doctor", name]
     try:
         done = subprocess.run(command, env=given, capture_output=True, timeout=_ASK_SECONDS, check=True)
         return str(json.loads(done.stdout))
@@ -140,3 +146,28 @@ def _check_server(shell: Shell, url: str | None, token: str | None) -> str:
         if is_away and is_loopback(httpx.URL(url).host):
             return str(refused)
         raise
+
+
+def answer_for_model(name: str) -> str:
+    """Return an empty text if the model of this name answers, else one sentence; without a name, the one that chats."""
+    # With LangChain, which the doctor itself does not wait for.
+    from graphs.process.deployment import service_of_process
+    from graphs.process.model_failures import explain
+
+    model = name
+    try:
+        service = service_of_process()
+        model = name or service.settings.model
+        if service.load_model(name, "chat").invoke("Answer with one word: ok").text.strip():
+            return ""
+    except ValueError as error:
+        return str(error)
+    except Exception as error:  # of any provider's package, or of the deployment's module
+        return str(explain(error, model))
+    return "it answers without content: let its server tell thoughts and answers apart, or turn thoughts off."
+
+
+if __name__ == "__main__":
+    logging.disable()
+    sys.path.append(os.getcwd())  # as for the server, a deployment's module may be there
+    sys.stdout.write(json.dumps(answer_for_model(sys.argv[1])))

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,14 +62,16 @@ def start_local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
         raise Refused(why)
     chosen = weights.choose(name)
     path = chosen if isinstance(chosen, Path) else weights.find(chosen, folder) or _download(chosen, folder)
-    ports = free_ports(2)
+    with socket.create_server((server.HOST, 0)) as one, socket.create_server((server.HOST, 0)) as other:
+        ports = [each.getsockname()[1] for each in (one, other)]
     command = [*PYTHON, "graphs.local.server", "--model", str(path), "--tethered"]
     command += ["--port", str(ports[0]), "--background-port", str(ports[1])]
     click.echo(f"Loading {path.name} ...", err=True)
     process = start(command, _with_fetched(environ))
     try:
         for port in ports:
-            wait_until_answering(process, server.HOST, port, "/health", timeout=_START_SECONDS)
+            url = f"http://{server.HOST}:{port}/health"
+            wait_until_answering(process, url, name="its server", timeout=_START_SECONDS)
     except (Refused, KeyboardInterrupt):
         stop(process, grace_seconds=0.0)
         raise
@@ -99,31 +101,12 @@ def _download(chosen: Weights, folder: Path) -> Path:
         return weights.obtain(chosen, folder, advance=bar.update)
 
 
-def free_ports(count: int) -> list[int]:
-    """Return so many different ports of loopback that are free at this moment."""
-    with ExitStack() as probing:
-        probes = [probing.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind((server.HOST, 0))
-        return [int(probe.getsockname()[1]) for probe in probes]
-
-
-def wait_until_answering(
-    process: Child,
-    host: str,
-    port: int,
-    path: str,
-    *,
-    name: str = "its server",
-    timeout: float,
-) -> None:
-    """Wait until a child's HTTP server answers a path with 200, saying now and then that it still waits.
+def wait_until_answering(process: Child, url: str, *, name: str, timeout: float) -> None:
+    """Wait until a child's HTTP server answers with 200, saying now and then that it still waits.
 
     Args:
         process: The child.
-        host: Where it listens.
-        port: On which port.
-        path: What to ask for.
+        url: What it is asked for.
         name: What the child is, for the error.
         timeout: Seconds to wait at most.
 
@@ -131,7 +114,7 @@ def wait_until_answering(
         Refused: If the child ends before, or the time is over.
     """
     begun = said = time.monotonic()
-    while not is_answering(host, port, path):
+    while not is_answering(url):
         now = time.monotonic()
         if process.poll() is not None:
             raise Refused(f"{name} ended with exit code {process.returncode} while starting: it says above why")
@@ -143,9 +126,8 @@ def wait_until_answering(
         time.sleep(_POLL_SECONDS)
 
 
-def is_answering(host: str, port: int, path: str) -> bool:
-    """Return whether an HTTP server answers this path with 200, or refuses (403) the name; no proxy is asked."""
-    place = f"[{host}]" if ":" in host else host
+def is_answering(url: str) -> bool:
+    """Return whether an HTTP server answers with 200, or refuses (403) the name; no proxy is asked."""
     with suppress(httpx.HTTPError):
-        return httpx.get(f"http://{place}:{port}{path}", timeout=2.0, trust_env=False).status_code in (200, 403)
+        return httpx.get(url, timeout=2.0, trust_env=False).status_code in (200, 403)
     return False

@@ -1,5 +1,9 @@
-"""Child processes that end: when they are told to, when their parent ends, and when their only worker does."""
+"""Child processes that end: when they are told to, when their parent ends, and when their only worker does.
 
+As a program of its own it is the `langgraph` command as a child of `palimpsest dev`.
+"""
+
+import logging
 import multiprocessing
 import os
 import signal
@@ -8,6 +12,8 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 Child = subprocess.Popen[bytes]
 
@@ -87,3 +93,28 @@ def end_with_worker(settled: threading.Event) -> None:
             time.sleep(_POLL_SECONDS)
 
     threading.Thread(target=watch, name="worker", daemon=True).start()
+
+
+def run_langgraph() -> None:
+    """Run the `langgraph` command that the line says; it ends when its parent does, or its server cannot start."""
+    import langgraph_api.cli  # only here: other children need no server
+    from langgraph_cli.cli import cli
+
+    from graphs.settings import read_env_file
+
+    run = langgraph_api.cli.run_server
+
+    def run_server(*given: Any, env: Any = None, **options: Any) -> None:
+        run(*given, env=read_env_file(Path(env)) if isinstance(env, str) else env, **options)
+
+    if "--tunnel" not in sys.argv:  # only the server's own banner tells the address of a tunnel
+        logging.getLogger("langgraph_api.cli").addFilter(lambda record: "Welcome to" not in record.getMessage())
+    # langgraph-api 0.16 looks for a free port on IPv4 alone, and reads no UTF-16; our parent has looked already.
+    langgraph_api.cli._resolve_port = lambda _, port: port
+    langgraph_api.cli.run_server = run_server
+    end_with_worker(tether(sys.stdin.fileno()))
+    cli(prog_name="langgraph")
+
+
+if __name__ == "__main__":  # the server's reloader imports this module a second time
+    run_langgraph()

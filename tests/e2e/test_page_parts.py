@@ -68,7 +68,7 @@ def test_the_countdown_runs_down_and_nothing_jumps_when_the_page_looks_again(pag
         expect(page.locator("time[data-due]")).to_have_text(re.compile(r"^in (\d+ min )?\d+ s$"))
         page.evaluate(WATCH)
         for _ in range(3):
-            with page.expect_response("**/updates-list"):
+            with page.expect_response("**/page/updates"):
                 pass
         seen = [json.loads(each) for each in page.evaluate("[...window.seen]")]
     finally:

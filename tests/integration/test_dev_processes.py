@@ -16,11 +16,12 @@ import pytest
 from click.testing import CliRunner
 
 from graphs.cli.dev import supervise
-from graphs.cli.local import LocalModel, free_ports, is_answering, start_local_model, wait_until_answering
+from graphs.cli.local import LocalModel, is_answering, start_local_model, wait_until_answering
 from graphs.cli.main import main
 from graphs.cli.processes import Child, settle_child, start, stop
 from graphs.cli.shell import Refused
 from tests.e2e.waiting import eventually
+from tests.ports import free_port
 
 HOUSE = Path(__file__).parents[2]
 
@@ -75,22 +76,8 @@ def children(tmp_path: Path) -> Iterator[Children]:
         yield Children(ending, tmp_path)
 
 
-def at_once(server: Child) -> None:
-    """A server that needs no waiting for."""
-
-
-def interrupt(server: Child) -> None:
-    raise KeyboardInterrupt
-
-
 def test_the_exit_code_is_the_servers(children: Children) -> None:
-    assert supervise(children.run("raise SystemExit(3)"), None, at_once, grace_seconds=5.0) == 3
-
-
-def test_ctrl_c_ends_the_server_and_is_no_failure(children: Children) -> None:
-    server = children.run(PATIENT)
-    assert supervise(server, None, interrupt, grace_seconds=30.0) == 0
-    assert server.returncode == -signal.SIGTERM
+    assert supervise(children.run("raise SystemExit(3)"), None) == 3
 
 
 def test_a_server_that_does_not_end_is_killed_after_its_grace(children: Children) -> None:
@@ -101,22 +88,12 @@ def test_a_server_that_does_not_end_is_killed_after_its_grace(children: Children
         assert stop(server, grace_seconds=0.1) == -signal.SIGKILL
 
 
-def test_a_server_that_never_starts_is_not_left_behind(children: Children) -> None:
-    def never(server: Child) -> None:
-        raise Refused("it did not start")
-
-    server = children.run(PATIENT)
-    with pytest.raises(Refused):
-        supervise(server, None, never, grace_seconds=30.0)
-    assert server.returncode is not None
-
-
 def test_the_end_of_the_local_model_is_said_and_the_server_goes_on(
     children: Children, capsys: pytest.CaptureFixture[str]
 ) -> None:
     local = children.local_model("raise SystemExit(7)")
     local.process.wait()
-    assert supervise(children.run("raise SystemExit(5)"), local, at_once, grace_seconds=5.0) == 5
+    assert supervise(children.run("raise SystemExit(5)"), local) == 5
     assert "ended with exit code 7" in capsys.readouterr().err
 
 
@@ -142,19 +119,20 @@ def test_what_a_child_writes_only_its_owner_reads(children: Children) -> None:
 
 
 def test_a_starting_server_is_waited_for(children: Children) -> None:
-    port = free_ports(1)[0]
-    assert not is_answering("127.0.0.1", port, "/ok")
-    wait_until_answering(children.run(WEB, str(port)), "127.0.0.1", port, "/ok", timeout=60.0)
-    assert is_answering("127.0.0.1", port, "/ok")
-    assert not is_answering("127.0.0.1", port, "/elsewhere")
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    assert not is_answering(f"{url}/ok")
+    wait_until_answering(children.run(WEB, str(port)), f"{url}/ok", name="it", timeout=60.0)
+    assert is_answering(f"{url}/ok")
+    assert not is_answering(f"{url}/elsewhere")
 
 
 def test_a_server_whose_app_does_not_load_ends_though_its_reloader_would_wait_for_an_edit(children: Children) -> None:
-    port = free_ports(1)[0]
+    port = free_port()
     reloader = f"uvicorn.run('nowhere:app', port={port}, reload=True, reload_dirs={[str(children.folder)]!r})"
     failed = children.run(WITH_WORKERS + reloader)
     with pytest.raises(Refused, match=r"the server ended with exit code \d while starting"):
-        wait_until_answering(failed, "127.0.0.1", port, "/ok", name="the server", timeout=60.0)
+        wait_until_answering(failed, f"http://127.0.0.1:{port}/ok", name="the server", timeout=60.0)
 
 
 def test_a_worker_that_the_reloader_replaces_while_starting_ends_nothing(children: Children) -> None:
@@ -178,19 +156,20 @@ def test_a_worker_that_is_killed_ends_its_server_and_that_is_said(
 ) -> None:
     killed = "settled.wait(); one = Worker(target=time.sleep, args=(600,)); one.start(); one.join(1); one.kill(); "
     server = children.run(f"{WITH_WORKERS}{killed}{PATIENT}")
-    assert supervise(server, None, settle_child, 10.0) == 128 + signal.SIGKILL
+    settle_child(server)
+    assert supervise(server, None) == 128 + signal.SIGKILL
     assert "The server was killed" in capfd.readouterr().err
 
 
 def test_waiting_ends_when_the_server_has_ended(children: Children) -> None:
     failed = children.run("raise SystemExit(4)")
     with pytest.raises(Refused, match="exit code 4"):
-        wait_until_answering(failed, "127.0.0.1", free_ports(1)[0], "/ok", timeout=60.0)
+        wait_until_answering(failed, f"http://127.0.0.1:{free_port()}/ok", name="it", timeout=60.0)
 
 
 def test_waiting_ends_in_time(children: Children) -> None:
     with pytest.raises(Refused, match="did not answer"):
-        wait_until_answering(children.run(PATIENT), "127.0.0.1", free_ports(1)[0], "/ok", timeout=0.0)
+        wait_until_answering(children.run(PATIENT), f"http://127.0.0.1:{free_port()}/ok", name="it", timeout=0.0)
 
 
 def test_a_file_that_is_no_model_is_refused_in_one_sentence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -261,8 +240,7 @@ def test_what_works_in_the_background_is_served_with_a_lower_priority_and_ends_w
     assert chat[1] < background[1] or chat[1] == 19  # nothing is lower, where the tests themselves run so
     # Of two sessions, Linux gives each the same share, whatever their priorities.
     assert chat[2] == background[2]
-    port = int(local.background_url.removesuffix("/v1").rpartition(":")[2])
-    eventually(lambda: not is_answering("127.0.0.1", port, "/health"))
+    eventually(lambda: not is_answering(local.background_url.replace("/v1", "/health")))
 
 
 def test_the_command_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

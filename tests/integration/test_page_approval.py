@@ -137,7 +137,7 @@ async def test_what_the_server_always_asks_about_cannot_be_switched_off() -> Non
     page = Page(MemoryConfig(approval="sensitive"))
     await page.post("approval-save", approval="off")
     assert (await page.client.get("/approval")).json()["always"] == "sensitive"
-    held = await page.get("held")
+    held = await page.get("updates")
     assert re.search(r'value="off" disabled', held)
     assert re.search(r'value="sensitive" checked', held)
 
@@ -146,7 +146,7 @@ async def test_what_the_server_always_asks_about_cannot_be_switched_off() -> Non
 async def test_who_cannot_mark_what_is_sensitive_says_so(form: ExtractionForm) -> None:
     page = Page(MemoryConfig(extraction_form=form))
     assert (await page.client.get("/approval")).json()["marks"] is (form == "full")
-    assert ("cannot say what is sensitive" in await page.get("held")) is (form == "brief")
+    assert ("cannot say what is sensitive" in await page.get("updates")) is (form == "brief")
 
 
 async def test_the_api_chooses_and_decides(page: Page) -> None:
@@ -172,7 +172,7 @@ async def test_what_an_update_lets_wait_is_named_beside_the_chat_and_under_learn
     assert "waits for your yes" in text
     assert ASTHMA in text
     assert "Undo" not in text
-    assert "waits for your yes" in await page.get("updates-list")
+    assert "waits for your yes" in await page.get("updates")
 
 
 async def test_what_no_longer_holds_is_named_and_comes_back_with_one_undo() -> None:
@@ -187,7 +187,7 @@ async def test_what_no_longer_holds_is_named_and_comes_back_with_one_undo() -> N
     text = await page.get("learned")
     assert "no longer holds" in text
     assert "User sails on Sundays" in text
-    assert "User sails on Sundays" in await page.get("updates-list")
+    assert "User sails on Sundays" in await page.get("updates")
     await page.post("facts-undo", card="yes", at=field(text, "at"))
     assert page.used() == ["User sails on Sundays"]
 
@@ -201,8 +201,8 @@ async def test_what_was_learned_last_and_edited_since_says_so() -> None:
     (fact_id,) = page.learns("User sails on Sundays")
     receipt = UpdateReceipt(time=timestamp(page.app.clock()), thread_id="t", created=(fact_id,), epoch="initial")
     await arun(page.app.store, _written(receipt))
-    assert "edited since" not in await page.get("updates-list")
+    assert "edited since" not in await page.get("updates")
     page.app.clock.advance(1)
     page.facts.update(fact_id, content="User sails on Mondays")
-    text = await page.get("updates-list")
+    text = await page.get("updates")
     assert ("new, edited since" in text, "User sails on Mondays" in text) == (True, True)

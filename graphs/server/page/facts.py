@@ -49,17 +49,15 @@ class Filter(StrictModel):
 async def _admitted(asked: PageRequest, wanted: Filter, facts: Sequence[Fact]) -> list[Fact]:
     """Return those of the facts in use that a filter admits; what fits its text best stands first."""
     if wanted.text:
-        question = await asked.call.service.recalling.vector_of(wanted.text)
+        question = await asked.service.recalling.vector_of(wanted.text)
         facts = await asked.facts.asearch(wanted.text, None, question=question, only_asked=True)
     admitted = [fact for fact in facts if wanted.admits(fact)]
-    return await unconfirmed(asked.call, admitted, UNCONFIRMED_DAYS) if wanted.unconfirmed else admitted
+    return await unconfirmed(asked, admitted, UNCONFIRMED_DAYS) if wanted.unconfirmed else admitted
 
 
-async def _list(
-    asked: PageRequest, said: str = "", undo: str = "", *, whole: bool = False, afresh: bool = False
-) -> Response:
-    """Show the facts that the request's filter admits, or with `afresh` all, a page of them."""
-    wanted = Filter.model_validate({}) if afresh else asked.fields(Filter)
+async def _list(asked: PageRequest, said: str = "", undo: str = "", *, wanted: Filter | None = None) -> Response:
+    """Show a page of the facts that a filter admits, by default the request's."""
+    wanted = wanted or asked.fields(Filter)
     everything = await asked.facts.alist()
     facts = await _admitted(asked, wanted, everything)
     if wanted.sort != "strength":  # by which they stand already, or, where something is searched, by how well they fit
@@ -67,29 +65,23 @@ async def _list(
     # Of a list that has become shorter, its last page.
     offset = min(wanted.offset, max(len(facts) - 1, 0) // PAGE_SIZE * PAGE_SIZE)
     return asked.show(
-        "facts_list.html" if asked.is_fragment and not whole else "facts.html", "facts",
+        "facts.html", "facts",
         wanted=wanted.model_copy(update={"offset": offset}), facts=facts[offset : offset + PAGE_SIZE],
-        total=len(facts), of_all=len(everything), confirmed=await _counts(asked),
-        is_learning=asked.control.learning and asked.call.service.settings.memory.enabled, is_used=asked.control.use,
-        page_size=PAGE_SIZE, said=said, undo=undo, afresh=afresh,
+        total=len(facts), of_all=len(everything), confirmed=await asked.run(read_confirmations(asked.owner)),
+        is_learning=asked.control.learning and asked.config.enabled, is_used=asked.control.use,
+        page_size=PAGE_SIZE, said=said, undo=undo,
     )  # fmt: skip
 
 
-@pages.get("facts")
+@pages.answers("GET facts")
+@pages.answers("POST facts-list")
 async def show_facts(asked: PageRequest) -> Response:
-    """Show all facts, and the form that finds some."""
+    """Show the facts that a filter admits, and the form that finds some."""
     deleted = asked.one("deleted")
-    said = "Deleted." if deleted else "Saved." if asked.one("saved") else ""
-    return await _list(asked, said, deleted, whole=True)
+    return await _list(asked, "Deleted." if deleted else "", deleted)
 
 
-@pages.post("facts-list")
-async def filter_facts(asked: PageRequest) -> Response:
-    """Show the facts that a filter admits."""
-    return await _list(asked)
-
-
-@pages.post("fact-add")
+@pages.answers("POST fact-add")
 async def add_from_form(asked: PageRequest) -> Response:
     """Add a fact; one that is known already stays as it is."""
     new = asked.fields(NewFact)
@@ -97,36 +89,25 @@ async def add_from_form(asked: PageRequest) -> Response:
     fact = await asked.facts.acreate(new.content, new.category, new.confidence, source="page", pinned=new.pinned)
     if fact.status == "quarantined":
         raise RefusedRequest(409, f"It {WHY[fact.held]}: it waits under Waiting until you release it.")
-    if not asked.is_fragment:
-        return asked.go("facts", saved=1)
     # The list as it is without a filter: a new fact that a filter hides would seem to be lost.
-    return await _list(asked, said="This was known already." if fact.id in known else "Added.", afresh=True)
+    said = "This was known already." if fact.id in known else "Added."
+    return await _list(asked, said, wanted=Filter.model_validate({}))
 
 
-async def _counts(asked: PageRequest) -> dict[str, int]:
-    """Return how often each fact was said again, by its id."""
-    said = await asked.call.run(read_confirmations(asked.call.owner))
-    return {fact_id: each.count for fact_id, each in said.items()}
+@pages.answers("GET fact")
+async def show_fact(asked: PageRequest, template: str = "fact_row.html", mine: FactEdit | None = None) -> Response:
+    """Show one fact as it is, or with another template."""
+    fact, confirmed = await asked.facts.aget(asked.one("id")), await asked.run(read_confirmations(asked.owner))
+    return asked.show(template, "facts", fact=fact, confirmed=confirmed, mine=mine)
 
 
-async def _row(asked: PageRequest, fact_id: str, template: str = "fact_row.html") -> Response:
-    again = (await _counts(asked)).get(fact_id, 0)
-    return asked.show(template, "facts", fact=await asked.facts.aget(fact_id), again=again, mine=None)
-
-
-@pages.get("fact")
-async def show_fact(asked: PageRequest) -> Response:
-    """Show one fact as it is."""
-    return await _row(asked, asked.one("id"))
-
-
-@pages.get("fact-edit")
+@pages.answers("GET fact-edit")
 async def show_form(asked: PageRequest) -> Response:
     """Show the form that changes a fact."""
-    return await _row(asked, asked.one("id"), "fact_edit.html")
+    return await show_fact(asked, "fact_edit.html")
 
 
-@pages.post("fact-save")
+@pages.answers("POST fact-save")
 async def save_fact(asked: PageRequest) -> Response:
     """Change a fact; what it said before goes to its history. Where it was changed meanwhile, show both texts."""
     edit = asked.fields(FactEdit)
@@ -135,29 +116,27 @@ async def save_fact(asked: PageRequest) -> Response:
             asked.one("id"), content=edit.content, category=edit.category, confidence=edit.confidence,
             pinned=edit.pinned, source="page", revision=edit.revision,
         )  # fmt: skip
-    except FactChanged as changed:
-        return asked.show("fact_edit.html", "facts", fact=changed.fact, mine=edit)
-    return await _row(asked, asked.one("id")) if asked.is_fragment else asked.go("facts", saved=1)
+    except FactChanged:
+        return await show_fact(asked, "fact_edit.html", mine=edit)
+    return await (show_fact(asked) if asked.is_fragment else _list(asked, "Saved.", wanted=Filter.model_validate({})))
 
 
-@pages.post("facts-delete")
+@pages.answers("POST facts-delete")
 async def delete_facts(asked: PageRequest) -> Response:
     """Stop using those that are chosen, or all that the filter finds, or one, from its row; one undo brings it back."""
     chosen = await _chosen(asked)
     if len(chosen) > 1:
         asked.ask(f"Delete {len(chosen)} facts?")
     at = await asked.facts.aretire(*(fact.id for fact in chosen))
-    if not asked.is_fragment:
-        return asked.go("facts", deleted=at)
-    if asked.one("row"):
+    if asked.is_fragment and asked.one("row"):
         return asked.show("fact_gone.html", "facts", fact=chosen[0], at=at)
-    return await _list(asked, said=f"{len(chosen)} deleted.", undo=at)
+    return await _list(asked, f"{len(chosen)} deleted.", at)
 
 
-@pages.post("facts-export")
+@pages.answers("POST facts-export")
 async def export_facts(asked: PageRequest) -> Response:
     """Give those that are chosen, or all that the filter finds, as an export that an import takes."""
-    lines = "".join(fact_lines(asked.call.owner, await _chosen(asked), asked.now))
+    lines = "".join(fact_lines(asked.owner, await _chosen(asked), asked.now))
     name = {"Content-Disposition": 'attachment; filename="palimpsest-facts.jsonl"'}
     return Response(lines.encode("utf-8", "replace"), media_type=JSON_LINES, headers={**HEADERS, **name})
 
@@ -173,24 +152,22 @@ async def _chosen(asked: PageRequest) -> Sequence[Fact]:
     raise RefusedRequest(422, "None is chosen that is there: choose a fact first.")
 
 
-@pages.post("facts-undo")
+@pages.answers("POST facts-undo")
 async def undo_change(asked: PageRequest) -> Response:
     """Take a change back, by its time; one fact comes back in its own place."""
     done = await asked.facts.aundo(asked.one("at"))
     if done is None:
         raise RefusedRequest(409, "There is nothing to undo any more: the facts have changed since.")
-    if asked.one("card"):
-        answer = asked.show("undone.html", "facts")
+    if asked.is_fragment and asked.one("id") in [fact.id for fact in done.restored]:
+        return await show_fact(asked)
+    said = f"{len(done.restored)} restored." if done.restored else "Taken back: memory is as it was before."
+    answer = await _list(asked, said)
+    if asked.one("card"):  # beside the chat
         answer.headers["HX-Trigger"] = "facts-changed"
-        return answer
-    if not asked.is_fragment:
-        return asked.go("facts", saved=1)
-    if asked.one("row") and len(done.restored) == 1:
-        return await _row(asked, done.restored[0].id)
-    return await _list(asked, said=f"{len(done.restored)} restored." if done.restored else "Taken back.")
+    return answer
 
 
-@pages.get("fact-history")
+@pages.answers("GET fact-history")
 async def show_history(asked: PageRequest) -> Response:
     """Show what a fact said before, and when it was said again."""
     fact_id = asked.one("id")
@@ -202,11 +179,11 @@ async def show_history(asked: PageRequest) -> Response:
     return asked.show("fact_history.html", "facts", revisions=said[::-1], again=again[::-1])
 
 
-@pages.get("source")
+@pages.answers("GET source")
 async def show_source(asked: PageRequest) -> Response:
     """Show what was said where a fact comes from, as the journal has it."""
     thread, marked = asked.one("thread"), set(asked.one("messages").split(","))
-    journal = await asked.call.run(read_journal(asked.call.owner, asked.control.epoch))
+    journal = await asked.run(read_journal(asked.owner, asked.control.epoch))
     entries = [each for each in journal if each.thread_id == thread]
     places = [place for place, each in enumerate(entries) if marked & {said.id for said in each.messages}]
     # The exchange itself, and the one before it, which it may answer to.

@@ -1,6 +1,5 @@
 """What every part of the page shares: the guard before it, and the question that it answers."""
 
-import functools
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -9,20 +8,14 @@ from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
-from graphs.server.api.guard import (
-    RefusedRequest,
-    bounded,
-    from_validation,
-    from_value_error,
-    refusing,
-)
+from graphs.server.api.guard import RefusedRequest, bounded, from_validation, from_value_error, refusing
 from graphs.server.api.routing import PREFIX, AgentQuery, Call, StrictModel, let_in
-from graphs.server.page.rendering import HEADERS, address, is_fragment, refusal_page, render
+from graphs.server.page.rendering import is_fragment, refusal_page, render
 from memory.control import Control, read_control
-from memory.facts.store import FactStore
+from memory.door import arun
 from memory.namespaces import Owner
 
 logger = logging.getLogger(__name__)
@@ -35,30 +28,18 @@ _FIELDS = ("content", "category", "confidence", "text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageRequest:
+class PageRequest(Call):
     """One request of the page that has passed the guard.
 
     Attributes:
         request: The request.
-        call: Whose memory it is about.
         control: The user's switches and epoch, as they were when it came.
         form: What its form says; a name may occur several times.
     """
 
     request: Request
-    call: Call
     control: Control
     form: list[tuple[str, str]]
-
-    @property
-    def now(self) -> float:
-        """Seconds since 1970."""
-        return self.call.service.clock()
-
-    @property
-    def facts(self) -> FactStore:
-        """The facts that it is about."""
-        return self.call.facts
 
     @property
     def is_fragment(self) -> bool:
@@ -85,10 +66,6 @@ class PageRequest:
         """Return a template, as a part of the page or within it."""
         return render(self.request, template, {"now": self.now, **context}, view=view)
 
-    def go(self, to: str, **query: object) -> Response:
-        """Send a browser without htmx on, so that loading the page again does not send the form again."""
-        return RedirectResponse(address(self.request, to, **query), 303, HEADERS)
-
     def ask(self, question: str) -> None:
         """Ask before much goes; a form that says yes to these very words goes on."""
         if self.one("sure") != question:
@@ -104,22 +81,20 @@ class PageRoutes:
     def __init__(self) -> None:
         self.routes: list[Route] = []
 
-    def get(self, path: str) -> Callable[[Answer], Answer]:
-        """Answer `GET`."""
-        return functools.partial(self._add, path, "GET")
+    def answers(self, asked: str) -> Callable[[Answer], Answer]:
+        """Return what makes a function answer requests such as `GET facts`, or the form of `POST fact-add`."""
+        method, _, path = asked.partition(" ")
 
-    def post(self, path: str) -> Callable[[Answer], Answer]:
-        """Answer `POST` of a form."""
-        return functools.partial(self._add, path, "POST")
+        def decorate(answer: Answer) -> Answer:
+            async def guarded(request: Request) -> Response:
+                response = await _answered(request, answer)
+                logger.info("%s %s %d", method, path, response.status_code)
+                return response
 
-    def _add(self, path: str, method: str, answer: Answer) -> Answer:
-        async def guarded(request: Request) -> Response:
-            response = await _answered(request, answer)
-            logger.info("%s %s %d", method, path, response.status_code)
-            return response
+            self.routes.append(Route(f"{PREFIX}/page/{path}", guarded, methods=[method], include_in_schema=False))
+            return answer
 
-        self.routes.append(Route(f"{PREFIX}/page/{path}", guarded, methods=[method], include_in_schema=False))
-        return answer
+        return decorate
 
 
 async def _answered(request: Request, answer: Answer) -> Response:
@@ -130,12 +105,14 @@ async def _answered(request: Request, answer: Answer) -> Response:
                 _check_own_page(request)
             service, user_id = let_in(request)
             agent = request.query_params.get("agent_name")
-            named = AgentQuery.model_validate({"agent_name": agent} if agent else {})
-            call = Call(user_id=user_id, owner=Owner.of(user_id, named.agent_name), service=service)
+            owner = Owner.of(user_id, AgentQuery.model_validate({"agent_name": agent} if agent else {}).agent_name)
             body = await bounded(request, _LARGEST_FORM).body()
             form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
-            control = await call.run(read_control(call.owner))
-            return await answer(PageRequest(request=request, call=call, control=control, form=form))
+            control = await arun(service.store, read_control(owner))
+            asked = PageRequest(
+                user_id=user_id, owner=owner, service=service, request=request, control=control, form=form
+            )
+            return await answer(asked)
     except RefusedRequest as problem:
         return refusal_page(request, problem, form)
     except ValidationError as wrong:
