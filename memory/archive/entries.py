@@ -10,11 +10,11 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from langgraph.store.base import BaseStore, Item
+from langgraph.store.base import BaseStore
 
 from memory.control import INITIAL_EDIT, belongs, read_epoch
 from memory.door import arun, scan
-from memory.facts.changes import Reason
+from memory.facts.changes import Reason, Section
 from memory.facts.fact import (
     HELD,
     MAX_CONTENT_CHARS,
@@ -89,14 +89,10 @@ def read_entry(value: Json, *, epoch: str) -> JournalEntry:
     """Return the journal entry that an entry of a document describes; `ValueError` if it is none."""
     entry = JournalEntry.from_json({**value, "epoch": "", "is_screened": False})
     # Both are compared as text, and roll-ups count from them: another form of ISO 8601 is another order.
-    if not (_is_day(entry.day) and _is_day(entry.written)):
+    if any(len(day) != 10 or not day.isascii() or period_end(day) is None for day in (entry.day, entry.written)):
         raise ValueError("day and written must be days of ISO 8601")
     messages = _messages(entry.messages)
     return replace(entry, thread_id=sanitize(entry.thread_id, 200), messages=messages, epoch=epoch)
-
-
-def _is_day(text: str) -> bool:
-    return len(text) == len("2026-05-08") and text.isascii() and period_end(text) is not None
 
 
 def read_update(value: Json, *, owner: Owner, epoch: str, now: float) -> Entry:
@@ -139,14 +135,11 @@ def _messages(messages: Iterable[StoredMessage]) -> tuple[StoredMessage, ...]:
     return tuple(replace(each, id=sanitize(each.id, 200), text=sanitize(each.text)) for each in read)
 
 
-def read_texts(profile: object) -> dict[str, str]:
-    """Return the texts of a document's profile, by section; `ValueError` if they are none."""
-    if not isinstance(profile, Mapping):
-        raise ValueError("profile must be an object of texts")
-    for name, text in profile.items():
-        if name not in SECTIONS or not isinstance(text, str):
-            raise ValueError(f"profile must hold texts under {', '.join(SECTIONS)}")
-    return dict(profile)
+def read_sections(profile: Json) -> list[Section]:
+    """Return the sections of a document's profile that say something; `ValueError` if they are none."""
+    if any(name not in SECTIONS or not isinstance(text, str) for name, text in profile.items()):
+        raise ValueError(f"profile must hold texts under {', '.join(SECTIONS)}")
+    return [Section(name=name, text=text) for name, text in profile.items() if isinstance(text, str) and text.strip()]
 
 
 # What means something only in the store that it is in: an epoch and the count of edits are compared with others there.
@@ -171,14 +164,12 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
     for fact in history:
         yield _line("history", _plain(to_item(fact)))
     # What is no entry there, such as how far roll-ups have come, is of no use elsewhere.
-    for item in await _items(store, owner, "journal", epoch):
-        with suppress(ValueError):
-            entry = JournalEntry.from_json(item.value)
-            said = [_plain(message.to_json()) for message in entry.messages]
-            yield _line("journal", _plain({**entry.screened().to_json(), "messages": said}))
-    for item in await _items(store, owner, "outbox", epoch):
-        with suppress(ValueError):
-            yield _line("update", _told(read_as(Entry, item.value)))
+    kinds: tuple[Kind, ...] = ("journal", "outbox")
+    for kind in kinds:
+        for item in await arun(store, scan(owner.namespace(kind))):
+            if belongs(item.value, epoch):
+                with suppress(ValueError):
+                    yield _entry_line(kind, item.value)
 
 
 def fact_lines(owner: Owner, facts: Sequence[Fact], seconds: float) -> Iterator[str]:
@@ -189,13 +180,14 @@ def fact_lines(owner: Owner, facts: Sequence[Fact], seconds: float) -> Iterator[
         yield _line("fact", _plain(to_item(fact)))
 
 
-def _told(entry: Entry) -> Json:
-    told = plain(entry)
-    return {**{name: told[name] for name in _TOLD}, "messages": [_plain(each.to_json()) for each in entry.messages]}
-
-
-async def _items(store: BaseStore, owner: Owner, kind: Kind, epoch: str) -> list[Item]:
-    return [item for item in await arun(store, scan(owner.namespace(kind))) if belongs(item.value, epoch)]
+def _entry_line(kind: Kind, value: Json) -> str:
+    if kind == "journal":
+        entry = JournalEntry.from_json(value)
+        part, told, messages = "journal", _plain(entry.screened().to_json()), entry.messages
+    else:
+        update = read_as(Entry, value)
+        part, told, messages = "update", {name: plain(update)[name] for name in _TOLD}, update.messages
+    return _line(part, {**told, "messages": [_plain(each.to_json()) for each in messages]})
 
 
 def _plain(item: Json) -> Json:

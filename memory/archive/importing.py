@@ -3,15 +3,17 @@
 import json
 import logging
 from codecs import BOM_UTF8
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from memory.archive.entries import FORMAT, SCHEMA, read_entry, read_fact, read_texts, read_update
+from langgraph.store.base import BaseStore
+
+from memory.archive.entries import FORMAT, SCHEMA, read_entry, read_fact, read_sections, read_update
 from memory.config import MemoryConfig
 from memory.control import read_epoch
-from memory.door import StoreEffects, transaction
-from memory.facts.changes import Reason, Section
+from memory.door import StoreEffects, arun, transaction
+from memory.facts.changes import Reason
 from memory.facts.deletions import read_records, text_key
 from memory.facts.effects import FactEffects
 from memory.facts.fact import HELD, Fact, timestamp
@@ -56,6 +58,7 @@ class Imported:
         sections: Names of the profile sections that were empty and now are not.
         journal: How many journal entries were taken in.
         updates: How many updates wait again.
+        threads: The threads that these are of.
     """
 
     created: list[str] = field(default_factory=list)
@@ -66,6 +69,7 @@ class Imported:
     sections: list[str] = field(default_factory=list)
     journal: int = 0
     updates: int = 0
+    threads: set[str] = field(default_factory=set)
 
     def refuse(self, line: int, reason: Reason) -> None:
         """Note a line that is not taken in."""
@@ -75,6 +79,14 @@ class Imported:
             self.refused_more += 1
 
 
+class _Line(NamedTuple):
+    """A line that is to be written: its number, from 1, the name of its part, and the entry."""
+
+    number: int
+    part: str
+    entry: object
+
+
 class _New(NamedTuple):
     """A fact that was taken in: the number of its line, and whether it waits for a person."""
 
@@ -82,137 +94,130 @@ class _New(NamedTuple):
     is_held: bool
 
 
-class Importer:
-    """Takes an export in, line by line; taking it in twice is the same as once, and nothing there is overwritten.
+async def aimport(
+    store: BaseStore, owner: Owner, config: MemoryConfig, seconds: float, lines: AsyncIterable[bytes]
+) -> Imported:
+    """Take an export in, line by line; taking it in twice is the same as once, and nothing there is overwritten.
 
     Facts pass the same checks as what a model extracted: keys and card numbers are refused, what reads as an order or
     may hold a secret is quarantined; only the confidence threshold does not count, and of more than `max_facts` the
     strongest stay. Pending updates wait again. History is there for the person to have, and is not taken in. A bad line
-    is refused by its number and costs no other one. Where an erase comes in between, nothing is taken in.
+    is refused by its number and costs no other one. Where an erase comes in between, nothing more is taken in.
 
     Args:
+        store: Where memory is kept.
         owner: Whose memory.
         config: The limit, and which categories are protected.
         seconds: Now, in seconds since 1970; all facts of an export come at one time, so that undo takes them back.
+        lines: The export, which may be larger than memory: it is written in pieces, so not all or nothing.
+
+    Raises:
+        ValueError: If the first line is not the header of an export, or the lines themselves raise it; the message says
+            if something was taken in before.
     """
+    facts, done, new = FactEffects(owner, config, lambda: seconds), Imported(), dict[str, _New]()
+    epoch, is_there, has_written = await arun(store, read_epoch(owner)), False, False
+    try:
+        async for piece in _pieces(lines, done):
+            is_there = await arun(store, _write(facts, epoch, seconds, piece, done, new))
+            has_written = True
+    except ValueError as error:
+        if has_written:
+            raise ValueError(f"{error}; what stands before it was taken in") from error
+        raise
+    if not is_there:
+        return Imported()
+    done.created = sorted(new, key=new.__getitem__)
+    done.quarantined = [each for each in done.created if new[each].is_held]
+    counts = (len(done.created), done.known, len(done.refused) + done.refused_more)
+    logger.info("took in an export: created %d, known %d, refused %d", *counts)
+    return done
 
-    def __init__(self, owner: Owner, config: MemoryConfig, seconds: float) -> None:
-        self.owner, self._seconds, self._now = owner, seconds, timestamp(seconds)
-        self.has_written = False
-        self.waiting_threads: set[str] = set()
-        self._facts = FactEffects(owner, config, lambda: seconds)
-        self._line = self._size = 0
-        self._has_header = self._is_erased = False
-        self._epoch = ""
-        # What was taken and is not written yet: the number of the line, the name of its part, the entry.
-        self._waiting: list[tuple[int, str, object]] = []
-        self._new: dict[str, _New] = {}
-        self._done = Imported()
 
-    def take(self, line: bytes) -> None:
-        """Take the next line; `ValueError` if the first one is not the header of an export."""
-        self._line += 1
+async def _pieces(lines: AsyncIterable[bytes], done: Imported) -> AsyncIterator[list[_Line]]:
+    """Yield what is written together, at last what is left, and note the lines that are none."""
+    taken, size, number, has_header = list[_Line](), 0, 0, False
+    async for line in lines:
+        number += 1
         if not line.strip():
-            return
-        value = json_of(line if self._has_header else line.removeprefix(BOM_UTF8))
+            continue
+        value = json_of(line if has_header else line.removeprefix(BOM_UTF8))
         said = value if isinstance(value, dict) else {}
-        if not self._has_header:
+        if not has_header:
             if (said.get("format"), said.get("schema")) != (FORMAT, SCHEMA):
                 raise ValueError(_NO_HEADER)
-            self._has_header = True
-            return
+            has_header = True
+            continue
         part, entry = next(iter(said.items())) if len(said) == 1 else ("", None)
         if part in ("fact", "profile", "journal", "update"):
-            self._waiting.append((self._line, part, entry))
-            self._size += len(line)
+            taken.append(_Line(number, part, entry))
+            size += len(line)
         elif part != "history":
-            self._done.refuse(self._line, "malformed")
+            done.refuse(number, "malformed")
+        if len(taken) >= _PIECE_LINES or size >= _PIECE_BYTES:
+            yield taken
+            taken, size = [], 0
+    if not has_header:
+        raise ValueError(_NO_HEADER)
+    yield taken
 
-    @property
-    def has_much(self) -> bool:
-        """Whether so much was taken that it is time to `write` it."""
-        return len(self._waiting) >= _PIECE_LINES or self._size >= _PIECE_BYTES
 
-    def finish(self) -> StoreEffects[Imported]:
-        """Write what is left, and tell what was done.
+@transaction
+def _write(
+    facts: FactEffects, epoch: str, seconds: float, taken: Sequence[_Line], done: Imported, new: dict[str, _New]
+) -> StoreEffects[bool]:
+    """Write lines, and note what came of them; say no, and write nothing, if all was erased meanwhile."""
+    owner, now, journal = facts.owner, timestamp(seconds), list[JournalEntry]()
+    if (yield from read_epoch(owner)) != epoch:
+        return False
+    became = {each.number: read_fact(each.entry, epoch=epoch, now=now) for each in taken if each.part == "fact"}
+    if became:
+        yield from _write_facts(facts, epoch, became, done, new)
+    for number, part, entry in taken:
+        if part == "fact":
+            continue
+        try:
+            if not isinstance(entry, Mapping):
+                raise ValueError("an entry must be an object")
+            if part == "profile":
+                sections, there = read_sections(entry), (yield from read_profile(owner, epoch))
+                fit = [each for each in sections if each.name not in there and screened(each.text) is None]
+                yield from write_profile(owner, fit, epoch=epoch, now=now)
+                done.sections = [each.name for each in fit]
+            elif part == "journal":
+                journal.append(read_entry(entry, epoch=epoch))
+            else:  # one that is there already stays as it is, with its progress
+                update = read_update(entry, owner=owner, epoch=epoch, now=seconds)
+                yield from record(update)
+                done.threads.add(update.thread_id)
+                done.updates += 1
+        except (ValueError, OverflowError):
+            done.refuse(number, "malformed")
+    yield from append(owner, journal)
+    done.journal += len(journal)
+    return True
 
-        Raises:
-            ValueError: If there was no header.
-        """
-        if not self._has_header:
-            raise ValueError(_NO_HEADER)
-        yield from self.write()
-        if self._is_erased:
-            return Imported()
-        done = self._done
-        done.created = sorted(self._new, key=self._new.__getitem__)
-        done.quarantined = [each for each in done.created if self._new[each].is_held]
-        counts = (len(done.created), done.known, len(done.refused) + done.refused_more)
-        logger.info("took in an export: created %d, known %d, refused %d", *counts)
-        return done
 
-    @transaction
-    def write(self) -> StoreEffects[None]:
-        """Write what was taken."""
-        waiting, self._waiting, self._size = self._waiting, [], 0
-        epoch = yield from read_epoch(self.owner)
-        self._epoch = self._epoch or epoch
-        self._is_erased = self._is_erased or epoch != self._epoch
-        if self._is_erased:
-            return
-        self.has_written = True
-        yield from self._write_facts({line: entry for line, part, entry in waiting if part == "fact"})
-        journal: list[JournalEntry] = []
-        for line, part, entry in waiting:
-            if part == "fact":
-                continue
-            try:
-                if not isinstance(entry, Mapping):
-                    raise ValueError("an entry must be an object")
-                if part == "profile":
-                    yield from self._write_profile(read_texts(entry))
-                elif part == "journal":
-                    journal.append(read_entry(entry, epoch=epoch))
-                else:  # one that is there already stays as it is, with its progress
-                    update = read_update(entry, owner=self.owner, epoch=epoch, now=self._seconds)
-                    yield from record(update)
-                    self.waiting_threads.add(update.thread_id)
-                    self._done.updates += 1
-            except (ValueError, OverflowError):
-                self._done.refuse(line, "malformed")
-        yield from append(self.owner, journal)
-        self._done.journal += len(journal)
-
-    def _write_profile(self, texts: Mapping[str, str]) -> StoreEffects[None]:
-        there = yield from read_profile(self.owner, self._epoch)
-        fit = {name: text for name, text in texts.items() if name not in there and text.strip()}
-        sections = [Section(name=name, text=text) for name, text in fit.items() if screened(text) is None]
-        yield from write_profile(self.owner, sections, epoch=self._epoch, now=self._now)
-        self._done.sections = [each.name for each in sections]
-
-    def _write_facts(self, entries: Mapping[int, object]) -> StoreEffects[None]:
-        if not entries:
-            return
-        became: dict[int, Fact | Reason] = {
-            line: read_fact(entry, epoch=self._epoch, now=self._now) for line, entry in entries.items()
-        }
-        facts = {line: fact for line, fact in became.items() if isinstance(fact, Fact)}
-        # Who said no, or changed it, is not asked once more.
-        waiting = {line: text_key(fact.content) for line, fact in facts.items() if fact.status == "waiting"}
-        answered = yield from read_records(self.owner, self._epoch, {*waiting.values()})
-        drafts = {line: each for line, each in facts.items() if waiting.get(line) not in answered}
-        done, there = yield from self._facts.insert([*drafts.values()], self._new.keys())
-        became |= dict.fromkeys(facts, "duplicate")
-        became |= zip(drafts, done, strict=True)
-        for line, each in became.items():
-            if isinstance(each, Fact):
-                self._new[each.id] = _New(line, each.status in HELD)
-            elif each == "duplicate":
-                self._done.known += 1
-            else:
-                self._done.refuse(line, each)
-        for lost in [each for each in self._new if each not in there]:  # stronger ones have their place
-            self._done.refuse(self._new.pop(lost).line, "full")
+def _write_facts(
+    facts: FactEffects, epoch: str, became: dict[int, Fact | Reason], done: Imported, new: dict[str, _New]
+) -> StoreEffects[None]:
+    read = {line: fact for line, fact in became.items() if isinstance(fact, Fact)}
+    # Who said no, or changed it, is not asked once more.
+    waiting = {line: text_key(fact.content) for line, fact in read.items() if fact.status == "waiting"}
+    answered = yield from read_records(facts.owner, epoch, {*waiting.values()})
+    drafts = {line: each for line, each in read.items() if waiting.get(line) not in answered}
+    written, there = yield from facts.insert([*drafts.values()], new.keys())
+    became |= dict.fromkeys(read, "duplicate")
+    became |= zip(drafts, written, strict=True)
+    for line, each in became.items():
+        if isinstance(each, Fact):
+            new[each.id] = _New(line, each.status in HELD)
+        elif each == "duplicate":
+            done.known += 1
+        else:
+            done.refuse(line, each)
+    for lost in [each for each in new if each not in there]:  # stronger ones have their place
+        done.refuse(new.pop(lost).line, "full")
 
 
 def json_of(line: bytes) -> object:

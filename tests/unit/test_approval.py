@@ -179,7 +179,7 @@ async def test_what_waits_is_exported_and_waits_on_after_an_import(person: Perso
     person.says(DIABETES)
     document = document_of("".join([line async for line in aexport(person.store, ADA, person.clock())]))
     other = Person()
-    run(other.store, import_document(ADA, document, other.config, other.clock()))
+    import_document(other.store, ADA, document, other.config, other.clock())
     assert (other.used(), other.waits(), other.the_one().topic) == ([], [DIABETES], "health")
 
 

@@ -8,13 +8,12 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from memory.archive.entries import aexport
-from memory.archive.importing import Imported, Importer, Refused
+from memory.archive.importing import Imported, Refused
 from memory.config import CATEGORIES, MemoryConfig
-from memory.door import run
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.archive_lines import document_of
-from tests.archives import import_document
+from tests.archives import import_document, import_lines
 
 OWNER = Owner.of("ada")
 NOW = 1_760_000_000.0
@@ -38,7 +37,7 @@ def document(*facts: dict[str, Any], **parts: Any) -> dict[str, Any]:
 def take_in(
     store: InMemoryStore, taken: Mapping[str, Any], config: MemoryConfig = CONFIG, now: float = NOW
 ) -> Imported:
-    return run(store, import_document(OWNER, taken, config, now))
+    return import_document(store, OWNER, taken, config, now)
 
 
 def export(store: BaseStore) -> dict[str, Any]:
@@ -109,9 +108,8 @@ def test_a_profile_with_a_secret_or_an_order_is_left_out() -> None:
 
 
 def test_an_editors_mark_before_the_first_line_is_no_part_of_it() -> None:
-    importer = Importer(OWNER, CONFIG, NOW)
-    importer.take(b'\xef\xbb\xbf{"format": "palimpsest.memory", "schema": 1}\n')
-    assert run(InMemoryStore(), importer.finish()) == Imported()
+    header = b'\xef\xbb\xbf{"format": "palimpsest.memory", "schema": 1}\n'
+    assert import_lines(InMemoryStore(), OWNER, header, CONFIG, NOW) == Imported()
 
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00", "0001-01-02T01:00:00+14:00", "9999-12-31T23:59:59-14:00"])

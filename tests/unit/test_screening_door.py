@@ -7,7 +7,6 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 
 from memory.config import MemoryConfig
-from memory.door import run
 from memory.facts.fact import to_item
 from memory.facts.snapshot import MemorySnapshot
 from memory.facts.store import FactStore
@@ -125,7 +124,7 @@ def test_what_is_taken_in_passes_the_same_door() -> None:
         "facts": [{"content": text, "category": "context", "confidence": 1.0} for text in (ORDER, SECRET, KEY)],
         "profile": {"user.work": ORDER, "history.recent": SECRET},
     }
-    done = run(store, import_document(facts.owner, document, MemoryConfig(), 0.0))
+    done = import_document(store, facts.owner, document, MemoryConfig(), 0.0)
     assert (len(done.quarantined), [each.reason for each in done.refused], done.sections) == (2, ["secret"], [])
     assert facts.snapshot() == MemorySnapshot(epoch=facts.snapshot().epoch)
 

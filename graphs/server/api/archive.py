@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 from graphs.server.api.guard import bounded, check_json, from_value_error
 from graphs.server.api.routing import AgentCall, ApiModel, MemoryRouter
 from memory.archive.entries import aexport
-from memory.archive.importing import Imported, Importer
+from memory.archive.importing import Imported, aimport
 
 logger = logging.getLogger(__name__)
 
@@ -92,17 +92,11 @@ async def take_in(request: Request, call: AgentCall) -> Imported:
     It is read and written in pieces. What breaks off in the middle can be sent again.
     """
     check_json(request)
-    importer = Importer(call.owner, call.config, call.now)
+    lines = lines_of(bounded(request, LARGEST_BODY).stream())
     try:
-        async for line in lines_of(bounded(request, LARGEST_BODY).stream()):
-            importer.take(line)
-            # In pieces, so not all or nothing: an export may be larger than memory.
-            if importer.has_much:
-                await call.run(importer.write())
-        done = await call.run(importer.finish())
+        done = await aimport(call.store, call.owner, call.config, call.now, lines)
     except ValueError as error:
-        said = f"{error}; what stands before it was taken in" if importer.has_written else str(error)
-        raise from_value_error(ValueError(said), [said.partition(" ")[0].rstrip(":")]) from None
-    for thread_id in importer.waiting_threads:
+        raise from_value_error(error, [str(error).partition(" ")[0].rstrip(":")]) from None
+    for thread_id in done.threads:
         call.service.wake(call.owner, thread_id)
     return done

@@ -1,6 +1,6 @@
 """The page's other parts: profile, journal by day, preview, switches and all data; and what stands beside the chat."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC
 from itertools import groupby
 
@@ -12,7 +12,7 @@ from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.journal import journal_of
 from graphs.server.api.preview import NewThread, preview_of
 from graphs.server.page.pages import PageRequest, PageRoutes
-from memory.archive.importing import Importer
+from memory.archive.importing import aimport
 from memory.facts.fact import Fact
 from memory.facts.profile import MAX_SECTION_CHARS
 from memory.journal.journal import read_entries
@@ -127,14 +127,16 @@ async def switch(asked: PageRequest) -> Response:
 @pages.answers("POST import")
 async def take_file_in(asked: PageRequest) -> Response:
     """Take an export in that somebody pasted; a file goes to the memory API itself, whatever its size."""
-    importer = Importer(asked.owner, asked.config, asked.now)
-    try:
+
+    async def lines() -> AsyncIterator[bytes]:
         for line in asked.one("document").encode("utf-8", "replace").splitlines():
-            importer.take(line)
-        done = await asked.run(importer.finish())
+            yield line
+
+    try:
+        done = await aimport(asked.store, asked.owner, asked.config, asked.now, lines())
     except ValueError:  # it does not begin as one
         raise RefusedRequest(422, _NO_EXPORT) from None
-    for thread_id in importer.waiting_threads:
+    for thread_id in done.threads:
         asked.service.wake(asked.owner, thread_id)
     said = f"Taken in: {len(done.created)} new facts; {done.known} were known already, {len(done.refused)} refused."
     said += "".join(f" Line {each.line}: {each.reason.replace('_', ' ')}." for each in done.refused[:_TOLD])
