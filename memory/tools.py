@@ -33,7 +33,7 @@ from memory.recall.user_index import Recalled
 from memory.text import digest
 from memory.threads import erased_between, read_thread_epoch
 from memory.turn import TurnEpochs, learnable
-from memory.updates.receipts import UpdateReceipt, receipt_put, refusals, trim_receipts
+from memory.updates.receipts import UpdateReceipt, write_receipt
 from memory.updates.transcript import to_turn
 
 _MOST_HITS: Final = 10
@@ -213,19 +213,8 @@ def remember(
     outcome = yield from change_facts(
         call.owner, extraction, thread_id=call.thread_id, epoch=epoch, now=iso_time(call.now), config=call.config
     )
-    return (
-        yield from _noted(
-            call,
-            _told_of(outcome),
-            epoch,
-            created=outcome.created,
-            confirmed=outcome.confirmed,
-            superseded=outcome.superseded,
-            refused=refusals(outcome.refused),
-            waiting=outcome.waiting,
-            messages=tuple(dict.fromkeys(each for change in extraction.changes for each in change.sources)),
-        )
-    )
+    sources = tuple(dict.fromkeys(each for change in extraction.changes for each in change.sources))
+    return (yield from _noted(call, _told_of(outcome), epoch, outcome, messages=sources))
 
 
 @transaction
@@ -242,7 +231,7 @@ def forget(
     if is_protected(fact, call.config.protected_categories):
         return Told("Not forgotten: the user wrote or pinned this, so only they can remove it, in their memory.")
     yield from call.facts.retire(fact.id)
-    return (yield from _noted(call, "Forgotten. The user can undo it.", fact.epoch, superseded=(fact.id,)))
+    return (yield from _noted(call, "Forgotten. The user can undo it.", fact.epoch, Outcome(superseded=(fact.id,))))
 
 
 @transaction
@@ -265,7 +254,11 @@ def restore(
         return Told(f"Not restored: {_NOT_REMEMBERED['full']}")
     if fact.status != "active":
         return Told(f"Not restored: {_NOT_REMEMBERED['instruction_like']}")
-    return (yield from _noted(call, f"Restored as {fact.id}. The user can undo it.", fact.epoch, created=(fact.id,)))
+    return (
+        yield from _noted(
+            call, f"Restored as {fact.id}. The user can undo it.", fact.epoch, Outcome(created=(fact.id,))
+        )
+    )
 
 
 TOOLS: Final[Mapping[str, Callable[..., Generator[Any, Any, Told]]]] = {
@@ -283,15 +276,15 @@ def carried_out(name: str, call: ToolCall, arguments: Mapping[str, Any]) -> Gene
     return (yield from TOOLS[name](call, **arguments))
 
 
-def _noted(call: ToolCall, text: str, epoch: str, **changes: Any) -> StoreEffects[Told]:
+def _noted(
+    call: ToolCall, text: str, epoch: str, outcome: Outcome, messages: tuple[str, ...] = ()
+) -> StoreEffects[Told]:
     """Write down what a call did, and tell the model."""
-    receipt = UpdateReceipt(time=iso_time(call.now), thread_id=call.thread_id, epoch=epoch, **changes)
-    yield [
-        receipt_put(call.owner, digest("tool", call.thread_id, call.call_id)[:32], receipt),
-        # Erasing the thread finds whose memory it fed by this note, also if the turn is never written down.
-        put(thread_namespace(call.thread_id), call.owner.due_key, {}),
-    ]
-    yield from trim_receipts(call.owner)
+    now = iso_time(call.now)
+    receipt = UpdateReceipt.of(outcome, time=now, thread_id=call.thread_id, messages=messages, epoch=epoch)
+    yield from write_receipt(call.owner, digest("tool", call.thread_id, call.call_id)[:32], receipt)
+    # Erasing the thread finds whose memory it fed by this note, also if the turn is never written down.
+    yield [put(thread_namespace(call.thread_id), call.owner.due_key, {})]
     return Told(text, receipt)
 
 

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Self, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.control import put_control, read_control
-from memory.door import StoreEffects, scan, side_by_side, transaction
+from memory.door import StoreEffects, side_by_side, transaction
 from memory.facts.snapshot import MemorySnapshot
 from memory.injection.injected import read_snapshot_with
 from memory.journal.journal import JournalRevision, read_revision
@@ -22,9 +22,8 @@ from memory.namespaces import Owner
 from memory.threads import erased_between, read_thread_epoch
 from memory.updates import outbox
 from memory.updates.entry import Entry, EntryKind
-from memory.updates.late import Late
-from memory.updates.outbox import Queued
-from memory.updates.receipts import UpdateReceipt, receipts_of
+from memory.updates.outbox import Late, Queued
+from memory.updates.receipts import UpdateReceipt, read_receipts
 from memory.updates.transcript import ThreadView, to_turn
 
 MemoryMode = Literal["normal", "read_only", "incognito"]
@@ -221,13 +220,13 @@ def open_turn(
         read_thread_epoch(thread_id),
         read_control(owner),
         read_revision(owner),
-        scan(owner.namespace("receipts")),
+        read_receipts(owner, iso_time(before or 0)),
     )
     if not control.learning:  # the user may have paused it
         mode = effective_mode(mode, "read_only")
     epochs = TurnEpochs(snapshot.epoch, thread_epoch, snapshot.edit) if may_learn(mode) else None
-    told = [] if before is None else receipts_of(receipts, snapshot.epoch, iso_time(before))
-    return Opening(mode, snapshot, epochs, tuple(told), revision, control.zone)
+    told = () if before is None else tuple(receipts)
+    return Opening(mode, snapshot, epochs, told, revision, control.zone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from memory.control import INITIAL_EDIT
 from memory.forms import plain, read_as
 from memory.namespaces import Owner
 from memory.turn import Closing, TurnEpochs, learnable
-from memory.updates.late import Late
+from memory.updates.outbox import Late
 from memory.updates.transcript import latest_turn
 
 logger = logging.getLogger(__name__)

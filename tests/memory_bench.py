@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, TypeVar
 
 from memory.config import MemoryConfig
@@ -13,13 +14,12 @@ from memory.journal.journal import read_journal
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
 from memory.updates import outbox
-from memory.updates.effects import ModelCalls
 from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import Worker
 from memory.updates.outbox import Queued
 from memory.updates.transcript import ThreadView
 from memory.updates.update import Drained
-from memory.updates.updater import MemoryUpdater
+from memory.updates.updater import MemoryUpdater, ModelCalls
 from tests.fakes import Clock, RecordingModel, learns
 from tests.stores import FaultyStore
 
@@ -144,7 +144,7 @@ class MemoryBench:
         return run(self.store, outbox.read_entries(owner))
 
     def markers(self) -> list[Owner]:
-        return run(self.store, outbox.due_owners(None))
+        return run(self.store, outbox.due_owners(inf))
 
     def epoch(self, owner: Owner = ADA) -> str:
         return run(self.store, read_epoch(owner))

@@ -271,7 +271,7 @@ MUTANTS = (
     ),
     Mutant(
         "who speaks first in a thread of several is the user for good",
-        "memory/updates/reading.py",
+        "memory/updates/transcript.py",
         "entries = [replace(one, messages=tuple(each.heard(speaker) for each in one.messages)) for one in entries]",
         "pass",
         (SPEAKERS,),
@@ -328,10 +328,11 @@ MUTANTS = (
     Mutant(
         "what is learned is lost where the process is killed before it is applied",
         "memory/updates/update.py",
-        "_apply(owner, claim, portion, later, replace(found, harmless=harmless), work, terms)\n",
-        "_apply(owner, claim, portion, later, Extraction(), work, terms)\n"
-        "        yield from transaction(change_facts)(owner, found, thread_id=receipt.thread_id, epoch=receipt.epoch, "
-        "now=receipt.time, config=terms.config)\n",
+        "            yield from self._apply(claim, portion, later, replace(found, harmless=harmless))\n",
+        "            yield from self._apply(claim, portion, later, Extraction())\n"
+        "            last = claim.batch[-1]\n"
+        "            yield from transaction(change_facts)(self.owner, found, thread_id=last.thread_id, epoch=last.epoch, "
+        "now=self.now(), config=self.config)\n",
         (matrix("learn-kill"),),
     ),
     Mutant(
@@ -470,7 +471,7 @@ MUTANTS = (
     Mutant(
         "messages that deleted facts came from are written down again",
         "memory/updates/update.py",
-        "gone = with_replies(said, read.forgotten)",
+        "gone = with_replies(said, forgotten)",
         "gone = with_replies(said, ())",
         (PROMISES,),
     ),
@@ -491,20 +492,20 @@ MUTANTS = (
     Mutant(
         "what failed for good has no line",
         "memory/updates/update.py",
-        "            yield from _write_lines(read, terms)",
+        "            yield from self._tell((yield from self._read(unread)))",
         "            pass",
         (PROMISES,),
     ),
     Mutant(
         "what could not be read is not read later",
-        "memory/updates/update.py",
-        "message for message in now.reading.all if message.id not in later]",
-        "message for message in now.reading.all]",
+        "memory/updates/transcript.py",
+        "read = [one for one in self.every if one.id not in later]",
+        "read = [*self.every]",
         (PROMISES,),
     ),
     Mutant(
         "what was read in one thread is not read in another",
-        "memory/updates/receipts.py",
+        "memory/updates/outbox.py",
         'return digest("seen", thread_id)[:32]',
         'return digest("seen")[:32]',
         (PROMISES,),
@@ -512,8 +513,8 @@ MUTANTS = (
     Mutant(
         "no look at the epochs after the last write",
         "memory/updates/update.py",
-        "    if not is_there or (now.control.epoch, now.control.erased) != (last.epoch, claim.control.erased):",
-        "    if False:",
+        "        if not is_there or (control.epoch, control.erased) != (last.epoch, claim.control.erased):",
+        "        if False:",
         (PROMISES,),
     ),
     Mutant(
@@ -554,13 +555,13 @@ MUTANTS = (
     Mutant(
         "a turn is written down late twice",
         "memory/updates/outbox.py",
-        "late.is_noted(note) or ",
-        "",
+        "if turn in turns:",
+        "if False:",
         LEFT,
     ),
     Mutant(
         "an erased user's turn is written down late",
-        "memory/updates/late.py",
+        "memory/updates/outbox.py",
         "*(() if epoch else (control.epoch_at,)), ",
         "",
         LEFT,
@@ -623,16 +624,16 @@ MUTANTS = (
     ),
     Mutant(
         "two workers ask a model for the same update",
-        "memory/updates/update.py",
-        "if not lease.is_free(now, terms.worker):",
+        "memory/updates/lease.py",
+        "if not (yield from read_lease(self.owner)).is_free(self.clock(), self.worker):",
         "if False:",
         (UPDATES,),
     ),
     Mutant(
         "a worker whose lease is another's writes all the same",
         "memory/updates/lease.py",
-        "    if (yield from read_lease(owner)).token != token:",
-        "    if False:",
+        "        if (yield from read_lease(self.owner)).token != self.token:",
+        "        if False:",
         (UPDATES,),
     ),
     Mutant(
@@ -672,7 +673,7 @@ MUTANTS = (
     ),
     Mutant(
         "a wrong key is tried for ever",
-        "memory/updates/failures.py",
+        "memory/updates/entry.py",
         '    return "never" if 400 <= status < 500 and status not in _TRANSIENT else "again"',
         '    return "again"',
         ("tests/rules/test_failures.py",),
@@ -700,7 +701,7 @@ MUTANTS = (
     ),
     Mutant(
         "updates of one drain start at once",
-        "memory/updates/effects.py",
+        "memory/updates/updater.py",
         "self._last_start = max(now, self._last_start + spacing)",
         "self._last_start = now",
         ("tests/laws/test_rules_learning.py",),
@@ -729,7 +730,7 @@ MUTANTS = (
     Mutant(
         "what was edited away is learned",
         "memory/updates/outbox.py",
-        "        writes += map(_put, edited)  # the entry itself may be one of them\n",
+        "        of_thread |= {one.key: one for one in edited}  # the entry itself may be one of them\n",
         "",
         (EDITED,),
     ),
@@ -756,16 +757,16 @@ MUTANTS = (
     ),
     Mutant(
         "a cut's words lose to older ones",
-        "memory/updates/reading.py",
+        "memory/updates/transcript.py",
         "words = one if entry.created >= at else earlier",
         "words = one",
         (EDITED,),
     ),
     Mutant(
         "the middle of a long message is not read",
-        "memory/updates/reading.py",
-        "for exchange in exchanges(in_pieces(talk)):",
-        "for exchange in exchanges(talk):",
+        "memory/updates/transcript.py",
+        "for exchange in exchanges(in_pieces(unseen(self.said, self.flushed))):",
+        "for exchange in exchanges(unseen(self.said, self.flushed)):",
         ("tests/laws/test_rules_learning.py",),
     ),
     Mutant(
@@ -798,9 +799,9 @@ MUTANTS = (
     ),
     Mutant(
         "a scheduled reply is read apart from its message",
-        "memory/updates/reading.py",
-        "strip_scheduled(_without_scheduled_replies(messages, flushed))",
-        "strip_scheduled(messages)",
+        "memory/updates/transcript.py",
+        "strip_scheduled(every, is_open=is_open)",
+        "strip_scheduled(every)",
         ("tests/laws/test_rules_learning.py",),
     ),
     Mutant(
@@ -841,8 +842,8 @@ MUTANTS = (
     Mutant(
         "what is done is looked at again and again",
         "memory/updates/outbox.py",
-        "    if is_whole and due is None:",
-        "    if False:",
+        'delete(DUE, owner.due_key) if due is None else put(DUE, owner.due_key, {"due": due})',
+        'put(DUE, owner.due_key, {"due": due or 0.0})',
         (PROMISES,),
     ),
     Mutant(
@@ -883,8 +884,8 @@ MUTANTS = (
     Mutant(
         "a drain ends with its first portion",
         "memory/updates/update.py",
-        "is_done = not later",
-        "is_done = True",
+        "self.now(), not later",
+        "self.now(), True",
         (HANDS,),
     ),
     Mutant(

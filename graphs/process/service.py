@@ -30,12 +30,11 @@ from memory.retention import KINDS, clean
 from memory.turn import Closing, close_turn
 from memory.updates import outbox
 from memory.updates.conversation import ConversationContext
-from memory.updates.effects import ModelCalls
 from memory.updates.lease import Worker
 from memory.updates.outbox import Queued
 from memory.updates.queue import MemoryUpdateQueue
 from memory.updates.update import Drained
-from memory.updates.updater import MemoryUpdater
+from memory.updates.updater import MemoryUpdater, ModelCalls
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode
 from memory.door import in_daemon_thread, tolerated
 from memory.turn import MemoryMode
-from memory.updates.effects import ModelCalls
+from memory.updates.updater import ModelCalls
 
 logger = logging.getLogger(__name__)
 

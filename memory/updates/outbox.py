@@ -1,4 +1,4 @@
-"""Pending updates, written down before the turn ends: entries and due markers.
+"""Pending updates, written down before the turn ends: entries, due markers, and what was flushed before.
 
 An entry lives under its owner's own namespace; its due marker, in a shard that all users share, lets any process
 find it.
@@ -6,21 +6,53 @@ find it.
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from langgraph.store.base import Item, ListNamespacesOp, MatchCondition, PutOp
+from langgraph.store.base import Item, ListNamespacesOp, MatchCondition, Op
 
-from memory.control import read_control
+from memory.control import Control, belongs, read_control
 from memory.door import PAGE, StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
 from memory.forms import plain, read_as
 from memory.message import iso_time
 from memory.namespaces import DUE, Kind, Owner, owner_of, thread_namespace
-from memory.threads import erased_between, read_thread_erase
+from memory.text import digest
+from memory.threads import ErasedThread, erased_between, read_thread_erase
 from memory.updates.entry import Entry
-from memory.updates.late import Late
 from memory.updates.transcript import ThreadView, without_edits
 
 logger = logging.getLogger(__name__)
+
+# Clocks of two processes differ: what was changed so short a time before a turn may have been changed after it.
+_MARGIN_SECONDS = 300.0
+_LATE, _LATE_KEPT = "late", 500
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """What is known of the time of a turn that is written down after it ended, as the store did not answer then.
+
+    Attributes:
+        asked: Id of the user message that it answers.
+        at: When it ended, in seconds since the epoch.
+        is_read: Whether memory could be read when it began. If not, nobody knows whether the user had learning paused
+            then, and its epochs are older than the turn, or none.
+    """
+
+    asked: str
+    at: float
+    is_read: bool
+
+    def may_be_learned(self, epoch: str, control: Control, thread: ErasedThread) -> bool:
+        """Say whether nothing forbids it that the epochs do not tell: in doubt, it is not learned.
+
+        Args:
+            epoch: The user's epoch when it began; empty if nobody read it.
+            control: The user's now.
+            thread: The last erase of the thread.
+        """
+        times = [thread.at, *(() if epoch else (control.epoch_at,)), *(() if self.is_read else (control.learning_at,))]
+        return all(not at or at < self.at - _MARGIN_SECONDS for at in times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,111 +98,110 @@ def record(
         messages = tuple(replace(message, edit=message.edit or control.edit) for message in entry.messages)
         entry = replace(entry, messages=messages)
     is_erased = entry.epoch != control.epoch or (thread_epoch and erased_between(thread_epoch, erase.epoch))
-    is_refused = late and (late.is_noted(note) or not late.may_be_learned(draft.epoch, control, erase))
-    if is_erased or is_refused or not control.learning:
+    if is_erased or not control.learning or (late and not late.may_be_learned(draft.epoch, control, erase)):
         return None
-    key = entry.key
-    pending = {one.key: one for one in stored if one.thread_id == entry.thread_id}
-    earlier = pending.pop(key, None)
+    noted = dict(note.value) if note else {}
+    if late:
+        known = noted.get(_LATE)  # somebody may have edited it by hand
+        # With the time: a question that was edited under its id is asked again.
+        turn, turns = digest(late.asked, repr(late.at)), known if isinstance(known, list) else []
+        if turn in turns:
+            return None
+        noted[_LATE] = [*turns, turn][-_LATE_KEPT:]
+    of_thread = {one.key: one for one in stored if one.thread_id == entry.thread_id}
+    earlier = of_thread.get(entry.key)
     if earlier and earlier.contents == entry.contents:
         entry = earlier  # it keeps its attempts
-    writes = [_put(entry)] if entry is not earlier else []
+    of_thread[entry.key] = entry
     if view is not None:
-        edited = without_edits(oldest_first([*pending.values(), entry]), view, draft.created)
-        writes += map(_put, edited)  # the entry itself may be one of them
+        edited = without_edits(sorted(of_thread.values(), key=_age), view, draft.created)
+        of_thread |= {one.key: one for one in edited}  # the entry itself may be one of them
         if edited:
             logger.info("thread %s: %d pending updates hold what it does not", entry.thread_id, len(edited))
     if late or not note:
-        writes.append(put(notes, owner.due_key, late.noted(note) if late else {}))
+        yield [put(notes, owner.due_key, noted)]
+    yield _writes(owner, stored, [*stored, *of_thread.values()])
     # With one more entry the marker is due no later than before.
-    due = min(_due_of(marker, entry.due), entry.due)
-    yield [*writes, put(DUE, owner.due_key, {"due": due})]
-    return Queued(key, iso_time(entry.due))
+    yield [put(DUE, owner.due_key, {"due": min(_due_of(marker, entry.due), entry.due)})]
+    return Queued(entry.key, iso_time(entry.due))
 
 
 def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffects[list[Entry]]:
-    """Read the entries of an owner, all or those with the given keys, oldest first."""
-    namespace = owner.namespace("outbox")
+    """Read the entries of an owner, all or those with the given keys, in the order in which they were written down."""
+    namespace, entries = owner.namespace("outbox"), list[Entry]()
     items = (yield from scan(namespace)) if keys is None else (yield from read_many(namespace, keys))
-    return oldest_first(entry for item in items if item and (entry := _entry(item)))
-
-
-def oldest_first(entries: Iterable[Entry]) -> list[Entry]:
-    """Return the entries in the order in which they were written down."""
-    listed = list(entries)
-    return sorted(listed, key=lambda entry: (entry.created, entry.key)) if len(listed) > 1 else listed
-
-
-def _entry(item: Item) -> Entry | None:
-    try:
-        entry = read_as(Entry, item.value)
-    except ValueError:
-        entry = None
-    # What stands under a key that is not its own could never be deleted once it is done.
-    if entry is None or entry.key != item.key:
+    for item in filter(None, items):
+        with suppress(ValueError):
+            entry = read_as(Entry, item.value)
+            # What stands under a key that is not its own could never be deleted once it is done.
+            if entry.key == item.key:
+                entries.append(entry)
+                continue
         logger.warning("outbox item %s is no entry and is left alone", item.key)
-        return None
-    return entry
+    return sorted(entries, key=_age)
 
 
-def _put(entry: Entry) -> PutOp:
-    return put(entry.owner.namespace("outbox"), entry.key, plain(entry))
+def _age(entry: Entry) -> tuple[float, str]:
+    return entry.created, entry.key
 
 
-def change(
-    owner: Owner, before: Collection[Entry], after: Collection[Entry], *, is_whole: bool = True
-) -> StoreEffects[None]:
-    """Write what differs between the entries that an owner had and has, and when what is left is due.
-
-    Args:
-        owner: Whose.
-        before: What was read.
-        after: What is to be there in its place.
-        is_whole: Whether these are all of the owner's. Else the marker stays, and may be due too early.
-    """
+def _writes(owner: Owner, before: Collection[Entry], after: Collection[Entry]) -> list[Op]:
+    """Return the writes of what differs between entries that an owner had and has; of one key the last counts."""
+    namespace = owner.namespace("outbox")
     was, now = ({entry.key: entry for entry in entries} for entries in (before, after))
-    writes = [_put(entry) for key, entry in now.items() if was.get(key) != entry]
-    writes += [delete(owner.namespace("outbox"), key) for key in was if key not in now]
-    due = min((entry.due for entry in after if entry.state != "dead"), default=None)
-    if is_whole and due is None:
-        writes.append(delete(DUE, owner.due_key))
-    elif is_whole:
-        writes.append(put(DUE, owner.due_key, {"due": due}))
-    if writes:
-        yield [*writes]
+    changed = [put(namespace, key, plain(entry)) for key, entry in now.items() if was.get(key) != entry]
+    return [*changed, *(delete(namespace, key) for key in was if key not in now)]
+
+
+def change(owner: Owner, before: Collection[Entry], after: Collection[Entry]) -> StoreEffects[None]:
+    """Write what differs between some entries that an owner had and has. The marker stays, perhaps due too early."""
+    yield _writes(owner, before, after)
+
+
+def mark(owner: Owner, entries: Collection[Entry]) -> StoreEffects[None]:
+    """Write when the next of these, which are all of the owner's entries, is due."""
+    due = min((entry.due for entry in entries if entry.state != "dead"), default=None)
+    yield [delete(DUE, owner.due_key) if due is None else put(DUE, owner.due_key, {"due": due})]
+
+
+def rewrite(owner: Owner, becomes: Callable[[Entry], Entry | None]) -> StoreEffects[list[Entry]]:
+    """Write what each of an owner's entries becomes, and return those that change; `None` deletes one."""
+    entries = yield from read_entries(owner)
+    # One that gets another key, under which there is one already, gives way to that: of one key the last counts.
+    after = sorted(((entry, becomes(entry)) for entry in entries), key=lambda pair: pair[0] == pair[1])
+    left = [now for _, now in after if now]
+    yield from change(owner, entries, left)
+    yield from mark(owner, left)
+    return [entry for entry, now in after if entry != now]
 
 
 def remove(owner: Owner, is_gone: Callable[[Entry], bool]) -> StoreEffects[list[Entry]]:
     """Delete an owner's entries that were cancelled or discarded, and return them."""
-    entries = yield from read_entries(owner)
-    gone = list(filter(is_gone, entries))
-    yield from change(owner, entries, [entry for entry in entries if entry not in gone])
-    return gone
+    return rewrite(owner, lambda entry: None if is_gone(entry) else entry)
 
 
 def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[None]:
     """Take messages, by thread, out of what is pending: whoever has asked a model about them finds them changed."""
-    entries = yield from read_entries(owner)
-    left: list[Entry] = []
-    for entry in entries:
-        message_ids = gone.get(entry.thread_id, ())
-        kept = tuple(message for message in entry.messages if message.id not in message_ids)
-        if kept == entry.messages:
-            left.append(entry)
-        elif any(not message.seen for message in kept):
-            # It has another key, under which one that is there already stays.
-            left.insert(0, replace(entry, messages=kept))
-    yield from change(owner, entries, left)
+
+    def without(entry: Entry) -> Entry | None:
+        kept = tuple(message for message in entry.messages if message.id not in gone.get(entry.thread_id, ()))
+        if kept == entry.messages or any(not message.seen for message in kept):
+            return replace(entry, messages=kept)
+        return None
+
+    yield from rewrite(owner, without)
 
 
 @transaction
 def retry_dead(owner: Owner, now: float, keys: Sequence[str] | None = None) -> StoreEffects[int]:
     """Give dead letters another chance, all or those with the given keys, and return how many."""
-    entries = yield from read_entries(owner)
-    dead = [entry for entry in entries if entry.state == "dead" and (keys is None or entry.key in keys)]
-    again = [replace(entry, state="pending", attempts=0, due=now, error="") for entry in dead]
-    yield from change(owner, entries, [*(entry for entry in entries if entry not in dead), *again])
-    return len(dead)
+
+    def again(entry: Entry) -> Entry:
+        if entry.state != "dead" or (keys is not None and entry.key not in keys):
+            return entry
+        return replace(entry, state="pending", attempts=0, due=now, error="")
+
+    return len((yield from rewrite(owner, again)))
 
 
 @transaction
@@ -179,15 +210,32 @@ def discard_dead(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffect
     return len((yield from remove(owner, lambda one: one.state == "dead" and (keys is None or one.key in keys))))
 
 
+def read_flushed(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[dict[str, str]]:
+    """Read when (ISO 8601) what was flushed in a thread was said, by its hash, in the order it was flushed."""
+    item = yield from read(owner.namespace("seen"), _flushed_key(thread_id))
+    pairs = item.value.get("hashes") if item and belongs(item.value, epoch) else None
+    return {str(pair[0]): str(pair[1]) for pair in pairs or () if isinstance(pair, list | tuple) and len(pair) == 2}
+
+
+def write_flushed(owner: Owner, thread_id: str, epoch: str, flushed: Mapping[str, str]) -> StoreEffects[None]:
+    """Write what was flushed in a thread: it is never read again."""
+    hashes = [list(pair) for pair in flushed.items()]  # in order, which a store need not keep of a mapping
+    value = {"thread_id": thread_id, "hashes": hashes, "epoch": epoch}
+    yield [put(owner.namespace("seen"), _flushed_key(thread_id), value)]
+
+
+def _flushed_key(thread_id: str) -> str:
+    return digest("seen", thread_id)[:32]
+
+
 def _due_of(marker: Item | None, default: float) -> float:
     due = marker.value.get("due") if marker else None  # somebody may have edited it by hand
     return float(due) if isinstance(due, int | float) else default
 
 
-def due_owners(now: float | None) -> StoreEffects[list[Owner]]:
-    """Read the owners whose marker is due at `now` (seconds since the epoch); `None` reads all that have one."""
-    markers = yield from scan(DUE)
-    return _owners(item for item in markers if now is None or _due_of(item, 0.0) <= now)
+def due_owners(now: float) -> StoreEffects[list[Owner]]:
+    """Read the owners whose marker is due at `now` (seconds since the epoch)."""
+    return _owners(item for item in (yield from scan(DUE)) if _due_of(item, 0.0) <= now)
 
 
 def read_owners(thread_id: str) -> StoreEffects[list[Owner]]:

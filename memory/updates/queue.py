@@ -4,7 +4,7 @@ The queue is a trigger, not the record: it holds contexts in memory only, and th
 writes a turn down in the outbox before it adds a context, so that nothing is lost with it; in a program of one's own, a
 context is written down when `MemoryUpdater.process` gets it, and until then the queue alone has it. One conversation's
 quiet period never waits for another's, updates of one user run one after the other and those of different users side by
-side. It spaces their starts itself, as the function it was given may be anybody's; `memory.updates.effects.ModelCalls`
+side. It spaces their starts itself, as the function it was given may be anybody's; `memory.updates.updater.ModelCalls`
 spaces what one drain makes of several conversations, and what sweeps do beside the queue.
 """
 
@@ -18,7 +18,7 @@ from functools import partial
 from memory.config import MemoryConfig
 from memory.door import tolerated
 from memory.updates.conversation import ConversationContext, UpdateKey
-from memory.updates.failures import retry_delay
+from memory.updates.entry import retry_delay
 
 __all__ = ["ConversationContext", "MemoryUpdateQueue", "Process", "StartThread", "start_daemon_thread"]
 

@@ -16,11 +16,10 @@ from langgraph.store.base import Item, Op
 
 from memory import prompts
 from memory.budget import BudgetUsedUp
-from memory.config import MemoryConfig
 from memory.control import Control, belongs, read_control
 from memory.door import StoreEffects, put, read, side_by_side, transaction
 from memory.facts.changes import Section
-from memory.facts.profile import Profile, drop_sections, read_profile, texts_of, write_profile
+from memory.facts.profile import Profile, read_profile, texts_of, write_profile
 from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry, day_of, days_before
 from memory.journal.journal import prune
@@ -29,8 +28,7 @@ from memory.namespaces import Owner
 from memory.recall.past import read_past
 from memory.screening.door import without_suspects
 from memory.text import one_line
-from memory.updates.effects import ModelCall, Terms, WorkerEffects
-from memory.updates.lease import Lease, LeaseLost, read_lease, renew
+from memory.updates.lease import Job, LeaseLost, ModelCall, WorkerEffects, read_lease
 
 logger = logging.getLogger(__name__)
 
@@ -200,109 +198,98 @@ class _Plan:
     control: Control
 
 
-def roll_up(owner: Owner, terms: Terms) -> WorkerEffects[bool]:
-    """Fold what summaries took away on days that are over into the history, and drop what is kept no longer.
+class RollUp(Job):
+    """The work of folding what summaries took away on days that are over into the history.
 
     Of lines that only were said (`turn`) the history does not tell: they stand in their threads, so that a roll-up of
     a busy day costs no more model calls than its summaries gave reason to.
     Killed before it is written, the same days are told again. Without budget left it waits for the next day; one that
     began is finished, as its parts alone are of no use. An erase while the model writes wins: nothing is written then,
     and the days are told anew the next time.
-
-    Returns:
-        Whether something was due, and is told now.
     """
-    if not terms.config.enabled:
-        return False
-    try:
-        plan = yield from _begin(owner, terms)
-        if not plan.folds:
-            return False
+
+    def run(self) -> WorkerEffects[bool]:
+        """Do it, drop what is kept no longer, and return whether something was due, and is told now."""
         try:
-            sections = yield from _sections(owner, plan, terms)
-        except Exception:
-            yield from _give_back(owner, terms)
-            raise
-        return (yield from _end(owner, plan, sections, terms))
-    except (LeaseLost, BudgetUsedUp):  # no failure: it is due again later, or tomorrow
-        return False
+            plan = (yield from self._begin()) if self.config.enabled else None
+            if not plan or not plan.folds:
+                return False
+            try:
+                sections = yield from self._sections(plan)
+            except Exception:
+                yield from self._give_back()
+                raise
+            return (yield from self._end(plan, sections))
+        except (LeaseLost, BudgetUsedUp):  # no failure: it is due again later, or tomorrow
+            return False
 
+    @transaction
+    def _begin(self) -> StoreEffects[_Plan]:
+        """Plan what is due, and take the user for it; without any, note that it was looked for today."""
+        owner, config = self.owner, self.config
+        control, _, stored = yield from side_by_side(
+            read_control(owner), read_lease(owner), read(owner.namespace("journal"), PROGRESS_KEY)
+        )
+        today, progress = day_of(self.now(), control.zone or UTC), _progress_of(stored, control.epoch)
+        if progress.looked == today:
+            return _Plan((), progress, {}, control)
+        # Also where a model fails for long: what nobody has to tell of first is kept no longer than the rest.
+        dropped = yield from prune(owner, today, config.journal_days, config.journal_bytes, {"turn"})
+        lines = [entry for entry in (yield from read_past(owner, control.epoch)) if entry.source == "cut"]
+        texts = texts_of((yield from read_profile(owner, control.epoch)))
+        folds, reached = plan_rollup(today, progress, lines)
+        # It went with a fact that it told of, or may tell of one that was deleted by hand since, in other words.
+        if folds and ("history.recent" not in texts or progress.edit != control.edit):
+            folds, reached = plan_rollup(today, progress.without({"recent"}), lines)
+        plan = _Plan(folds, replace(reached, looked=today, edit=control.edit), texts, control)
+        if folds:
+            yield from self.take()
+        else:
+            dropped += yield from self._note(plan)
+        logger.info("roll-up of %s: sections %d, entries dropped %d", owner.due_key, len(folds), dropped)
+        return plan
 
-@transaction
-def _begin(owner: Owner, terms: Terms) -> StoreEffects[_Plan]:
-    """Plan what is due, and take the user for it; without any, note that it was looked for today."""
-    control, lease, stored = yield from side_by_side(
-        read_control(owner), read_lease(owner), read(owner.namespace("journal"), PROGRESS_KEY)
-    )
-    today, progress = day_of(terms.now(), control.zone or UTC), _progress_of(stored, control.epoch)
-    if progress.looked == today:
-        return _Plan((), progress, {}, control)
-    # Also where a model fails for long: what nobody has to tell of first is kept no longer than the rest.
-    config = terms.config
-    dropped = yield from prune(owner, today, config.journal_days, config.journal_bytes, {"turn"})
-    lines = [entry for entry in (yield from read_past(owner, control.epoch)) if entry.source == "cut"]
-    texts = texts_of((yield from read_profile(owner, control.epoch)))
-    folds, reached = plan_rollup(today, progress, lines)
-    # It went with a fact that it told of, or may tell of one that was deleted by hand since, in other words.
-    if folds and ("history.recent" not in texts or progress.edit != control.edit):
-        folds, reached = plan_rollup(today, progress.without({"recent"}), lines)
-    plan = _Plan(folds, replace(reached, looked=today, edit=control.edit), texts, control)
-    if not folds:
-        dropped += yield from _note(owner, plan, config)
-    elif not lease.is_free(terms.clock(), terms.worker):
-        raise LeaseLost
-    else:
-        yield [terms.lease().write(owner)]
-    logger.info("roll-up of %s: sections %d, entries dropped %d", owner.due_key, len(folds), dropped)
-    return plan
-
-
-def _sections(owner: Owner, plan: _Plan, terms: Terms) -> WorkerEffects[list[Section]]:
-    """Have the model write what sections say once they tell of more days."""
-    sections, has_begun = [], False
-    for one in plan.folds:
-        told = "" if one.anew else plan.texts.get(f"history.{one.section}", "")
-        for portion in chunks(one.entries):
-            write = partial(fold, existing=told, entries=portion)
-            call = ModelCall(portion[-1].model, write, "rollup")
-            told, has_begun = (yield from terms.ask(owner, call, has_begun=has_begun)), True
-        text, left_out = without_suspects(told)
-        if left_out:
-            logger.warning("left %d sentences out of history.%s: secrets, or orders", left_out, one.section)
-        if text:
+    def _sections(self, plan: _Plan) -> WorkerEffects[list[Section]]:
+        """Have the model write what sections say once they tell of more days."""
+        sections, has_begun = [], False
+        for one in plan.folds:
+            told = "" if one.anew else plan.texts.get(f"history.{one.section}", "")
+            for portion in chunks(one.entries):
+                write = partial(fold, existing=told, entries=portion)
+                call = ModelCall(portion[-1].model, write, "rollup")
+                told, has_begun = (yield from self.ask(call, has_begun=has_begun)), True
+            text, left_out = without_suspects(told)
+            if left_out:
+                logger.warning("left %d sentences out of history.%s: secrets, or orders", left_out, one.section)
+            # An empty one is deleted: what it told of is another section's now, or must not be told.
             sections.append(Section(name=f"history.{one.section}", text=text))
-    return sections
+        return sections
 
+    @transaction
+    def _end(self, plan: _Plan, sections: Sequence[Section]) -> StoreEffects[bool]:
+        """Write what the model made of the days, and give the user back.
 
-@transaction
-def _end(owner: Owner, plan: _Plan, sections: Sequence[Section], terms: Terms) -> StoreEffects[bool]:
-    """Write what the model made of the days, and give the user back.
+        Nothing is written, and the value is `False`, if something was erased, or changed by hand, since what the model
+        was shown was read.
+        """
+        was, owner = plan.control, self.owner
+        yield from self.hold(None)
+        now = yield from read_control(owner)
+        is_changed = (now.epoch, now.erased, now.edits) != (was.epoch, was.erased, was.edits)
+        if is_changed or texts_of((yield from read_profile(owner, was.epoch))) != plan.texts:
+            return False
+        yield from write_profile(owner, sections, epoch=was.epoch, now=self.now())
+        yield from self._note(plan)
+        return True
 
-    Nothing is written, and the value is `False`, if something was erased, or changed by hand, since what the model was
-    shown was read.
-    """
-    was = plan.control
-    yield from renew(owner, terms.token, Lease())
-    now = yield from read_control(owner)
-    is_changed = (now.epoch, now.erased, now.edits) != (was.epoch, was.erased, was.edits)
-    if is_changed or texts_of((yield from read_profile(owner, was.epoch))) != plan.texts:
-        return False
-    over = {f"history.{one.section}" for one in plan.folds} - {section.name for section in sections}
-    yield from drop_sections(owner, was.epoch, lambda name, _: name in over)
-    yield from write_profile(owner, sections, epoch=was.epoch, now=terms.now())
-    yield from _note(owner, plan, terms.config)
-    return True
+    @transaction
+    def _give_back(self) -> StoreEffects[None]:
+        return self.hold(None)
 
-
-@transaction
-def _give_back(owner: Owner, terms: Terms) -> StoreEffects[None]:
-    return renew(owner, terms.token, Lease())
-
-
-def _note(owner: Owner, plan: _Plan, config: MemoryConfig) -> StoreEffects[int]:
-    """Note how far the history has been told, and drop lines that are kept no longer; return how many."""
-    yield [_progress_put(owner, plan.control.epoch, plan.reached)]
-    return (yield from prune(owner, plan.reached.looked, config.journal_days, config.journal_bytes))
+    def _note(self, plan: _Plan) -> StoreEffects[int]:
+        """Note how far the history has been told, and drop lines that are kept no longer; return how many."""
+        yield [_progress_put(self.owner, plan.control.epoch, plan.reached)]
+        return (yield from prune(self.owner, plan.reached.looked, self.config.journal_days, self.config.journal_bytes))
 
 
 def tell_again(owner: Owner, epoch: str, dropped: Iterable[str]) -> StoreEffects[None]:

@@ -1,18 +1,27 @@
-"""What of a conversation is worth remembering, and which of its pending messages the user edited away. Pure."""
+"""What of a conversation is worth remembering: its newest turn, what was edited away, what a model reads. Pure."""
 
 import math
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import attrgetter
+from typing import Final, Self
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from memory.config import MemoryConfig
+from memory.extraction.dialogue import in_pieces, read_chars
 from memory.message import StoredMessage, stored_id, to_stored
 from memory.text import flush_hash
 from memory.updates.entry import Entry
 
-SCHEDULED = "[SCHEDULED]"
+SCHEDULED: Final = "[SCHEDULED]"
 """How a user message begins that a scheduler sent, not a person."""
+# Stands among what was flushed of a thread while that ends with a scheduled message whose reply is still to come.
+_OPEN: Final = flush_hash("scheduled", "")
+# A model call reads so many characters for each message that it may read, so that neither a backlog nor a long message
+# makes a prompt that the model does not take, or an answer with more facts than are believed at once.
+_CHARS_PER_MESSAGE: Final = 1_200
 
 
 def latest_turn(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
@@ -55,14 +64,18 @@ def is_scheduled(message: StoredMessage) -> bool:
     return message.role == "user" and message.text.lstrip().startswith(SCHEDULED)
 
 
-def strip_scheduled(messages: Iterable[StoredMessage]) -> tuple[StoredMessage, ...]:
-    """Return the messages without scheduled turns: a `[SCHEDULED]` user message and all up to the next user message."""
+def strip_scheduled(messages: Iterable[StoredMessage], *, is_open: bool = False) -> tuple[StoredMessage, ...]:
+    """Return the messages without scheduled turns: a `[SCHEDULED]` user message and all up to the next user message.
+
+    Args:
+        messages: Messages of one thread, oldest first.
+        is_open: Whether replies that they begin with answer a scheduler.
+    """
     kept: list[StoredMessage] = []
-    scheduled = False
     for message in messages:
         if message.role != "assistant":
-            scheduled = is_scheduled(message)
-        if not scheduled:
+            is_open = is_scheduled(message)
+        if not is_open:
             kept.append(message)
     return tuple(kept)
 
@@ -186,3 +199,135 @@ def _predecessors(turns: Iterable[Entry]) -> dict[str, set[str]]:
         for one, following in pairwise(messages):
             before.setdefault(following.id, set()).add(one.id)
     return before
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What pending entries of one thread hold, and what was flushed of it before.
+
+    Attributes:
+        every: Every message once, scheduled ones too, oldest first.
+        said: Those of them that no scheduler caused.
+        cut: The ids of what of it left the context by a summary.
+        flushed: When (ISO 8601) each flushed message was said, by its hash (`memory.text.flush_hash`).
+    """
+
+    every: tuple[StoredMessage, ...]
+    said: tuple[StoredMessage, ...]
+    cut: frozenset[str]
+    flushed: Mapping[str, str]
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry], flushed: Mapping[str, str], *, after_erase: bool) -> Self:
+        """Merge entries of one thread by message id, without edited messages.
+
+        Args:
+            entries: Of one thread, in any order.
+            flushed: When each flushed message was said, by its hash.
+            after_erase: Whether the user erased memory at some time. What a summary cut then counts only where a turn
+                since the erase holds it too: the rest of the thread is older than the erase and must not come back.
+        """
+        entries = sorted(entries, key=_in_thread)
+        # Who spoke alone at first may not be the user: the newest knows.
+        if (speaker := max(entries, key=attrgetter("created")).speaker) is not None:
+            entries = [replace(one, messages=tuple(each.heard(speaker) for each in one.messages)) for one in entries]
+        listed = [(entry, one) for entry in entries for one in entry.to_learn]
+        turns = [one for entry, one in listed if entry.kind == "turn"]
+        if after_erase:
+            since = {one.id for one in turns if not one.seen}
+            listed = [
+                (entry, one)
+                for entry, one in listed
+                if entry.kind == "turn" or one.id in since or _hash(one) in flushed
+            ]
+        in_turns = {one.id for one in turns}
+        # A message that comes again, in a cut, was said when it was flushed first. One of a turn was said then, also
+        # where somebody says the same on another day.
+        every = tuple(
+            one if one.id in in_turns else replace(one, time=min(one.time, flushed.get(_hash(one), one.time)))
+            for one in _merged(listed)
+        )
+        is_open = _OPEN in flushed or any(flush_hash("scheduled", one.text) in flushed for one in every[:1])
+        cut = frozenset(one.id for entry, one in listed if entry.kind == "cut")
+        return cls(every, strip_scheduled(every, is_open=is_open), cut, flushed)
+
+    @property
+    def for_journal(self) -> tuple[StoredMessage, ...]:
+        """What belongs into the journal: all that was new in a turn, and all that left the context by a summary.
+
+        What a turn holds as context only was said in another one, which has its own line.
+        """
+        return tuple(one for one in self.said if one.id in self.cut or not one.seen)
+
+    def portions(self, limit: int) -> list[tuple[StoredMessage, ...]]:
+        """Return what an extraction has to read, in portions for one model call each, each with something new.
+
+        It is cut between exchanges. The pieces of a long message count as exchanges: each may be in another portion.
+        """
+        cut: list[list[StoredMessage]] = [[]]
+        for exchange in exchanges(in_pieces(unseen(self.said, self.flushed))):
+            longer = [*cut[-1], *exchange]
+            if cut[-1] and (len(longer) > limit or sum(map(read_chars, longer)) > limit * _CHARS_PER_MESSAGE):
+                cut.append([])
+            cut[-1].extend(exchange)
+        return [tuple(portion) for portion in cut if any(not message.seen for message in portion)]
+
+    def flushed_after(self, later: Collection[str], limit: int) -> dict[str, str]:
+        """Return what counts as flushed once all is read but these ids, the newest `limit`, and which was scheduled."""
+        read = [one for one in self.every if one.id not in later]
+        times = {key: time for key, time in self.flushed.items() if key != _OPEN or not read}
+        by_people = {one.id for one in self.said}
+        for message in read:
+            if not message.seen:
+                # Taken out and put in again, so that the limit drops what was flushed longest ago.
+                times[_hash(message)] = min(message.time, times.pop(_hash(message), message.time))
+            if message.id not in by_people:
+                times[flush_hash("scheduled", message.text)] = message.time
+        if read and is_scheduled(read[-1]):
+            times[_OPEN] = read[-1].time
+        return dict(list(times.items())[-limit:])
+
+
+def _merged(listed: Iterable[tuple[Entry, StoredMessage]]) -> list[StoredMessage]:
+    """Return what entries hold, each id once.
+
+    A message stands at its first place and as of its earliest time, but in the words that were written down last: a
+    user may have edited it, and what a summary cut comes first though it was written down after the turns.
+    """
+    merged: dict[str, tuple[float, StoredMessage]] = {}
+    for entry, one in listed:
+        at, earlier = merged.get(one.id, (entry.created, one))
+        words = one if entry.created >= at else earlier
+        time, edit = min(earlier.time, one.time), earlier.edit or one.edit
+        words = replace(words, time=time, edit=edit, seen=earlier.seen and one.seen)
+        merged[one.id] = (max(at, entry.created), words)
+    return [words for _, words in merged.values()]
+
+
+def _hash(message: StoredMessage) -> str:
+    return flush_hash(message.role, message.text)
+
+
+def _in_thread(entry: Entry) -> tuple[str, float, str]:
+    """Return the sort key that puts entries of a thread in the order of what was said: what was cut is the oldest."""
+    return entry.kind, entry.created, entry.key
+
+
+def together(entries: Iterable[Entry], config: MemoryConfig) -> list[tuple[Entry, ...]]:
+    """Group entries that are updated together: of one thread, meant for one model, and not too much to read at once.
+
+    A cut repeats what turns hold, or what was read: counted, it would take a call of its own. What else it brings is
+    read in portions. Suspects are last, each alone.
+    """
+    groups: dict[tuple[str, str], list[list[Entry]]] = {}
+    suspects: list[tuple[Entry, ...]] = []
+    for entry in sorted(entries, key=_in_thread):
+        if entry.is_suspect(config):
+            suspects.append((entry,))
+            continue
+        parts = groups.setdefault((entry.thread_id, entry.model), [[]])
+        turns = [one for one in (*parts[-1], entry) if one.kind == "turn"]
+        if parts[-1] and sum(not message.seen for one in turns for message in one.to_learn) > config.portion_messages:
+            parts.append([])
+        parts[-1].append(entry)
+    return [*(tuple(part) for parts in groups.values() for part in parts), *suspects]

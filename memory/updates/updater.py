@@ -1,8 +1,11 @@
 """The worker of one process for one store: it carries out updates and roll-ups on a thread or on an event loop."""
 
+import asyncio
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -10,20 +13,75 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.door import Handlers, arun, run
+from memory.door import Handlers, arun, in_daemon_thread, run
 from memory.message import iso_time, messages_of
 from memory.namespaces import Owner
 from memory.tracing import SpanName, span
 from memory.updates import outbox
 from memory.updates.conversation import ConversationContext, Message
-from memory.updates.effects import ModelCall, ModelCalls, Terms, WorkerEffects
 from memory.updates.entry import Entry, EntryKind
-from memory.updates.lease import Worker
-from memory.updates.rollup import roll_up
+from memory.updates.lease import Job, ModelCall, Worker, WorkerEffects
+from memory.updates.rollup import RollUp
 from memory.updates.transcript import ThreadView
-from memory.updates.update import Drained, drain
+from memory.updates.update import Drain, Drained
 
 T = TypeVar("T")
+J = TypeVar("J", bound=Job)
+
+
+class ModelCalls:
+    """The places for model calls of one process.
+
+    Args:
+        max_workers: How many calls are waited for at a time.
+        max_abandoned: How many abandoned ones may run beside them.
+        clock: Returns seconds; only differences matter.
+        sleep: Waits so many seconds on a thread.
+    """
+
+    def __init__(
+        self,
+        max_workers: int = 4,
+        max_abandoned: int = 4,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._waited_for = threading.BoundedSemaphore(max_workers)
+        self._running = threading.BoundedSemaphore(max_workers + max_abandoned)
+        self._clock, self._sleep = clock, sleep
+        self._lock = threading.Lock()
+        self._last_start = float("-inf")
+
+    def run(self, call: Callable[[], T], timeout: float, spacing: float = 0.0) -> T:
+        """Make the call when a place is free, so many seconds after the one before, and return its value.
+
+        A thread cannot be ended: a call that takes too long is abandoned, and runs until it ends by itself.
+
+        Raises:
+            TimeoutError: If the call takes longer than `timeout` seconds, not counting the wait for its start; or if
+                abandoned calls hold all places for so long.
+        """
+        with self._waited_for:
+            if not self._running.acquire(timeout=timeout):
+                raise TimeoutError("every place is held by a model call that passed its deadline and still runs")
+            with self._lock:
+                now = self._clock()
+                self._last_start = max(now, self._last_start + spacing)
+                delay = self._last_start - now
+            try:
+                if delay > 0:
+                    self._sleep(delay)
+                future = in_daemon_thread(call)
+            except BaseException:
+                self._running.release()
+                raise
+            future.add_done_callback(lambda _: self._running.release())
+            return future.result(timeout)
+
+    async def arun(self, call: Callable[[], T], timeout: float, spacing: float = 0.0) -> T:
+        """Make the call like `run`, without holding up the event loop."""
+        return await asyncio.wrap_future(in_daemon_thread(partial(self.run, call, timeout, spacing)))
 
 
 class MemoryUpdater:
@@ -69,8 +127,9 @@ class MemoryUpdater:
             quiet: So many seconds after the last thing that was said there, whichever process wrote that down.
             is_woken: Whether to read at once what waited for its model.
         """
-        with self._terms() as terms:
-            return self._run(drain(owner, terms, thread_id, quiet, is_woken=is_woken))
+        with self._job(Drain, owner) as drain:
+            drain.only, drain.quiet, drain.is_woken = thread_id, quiet, is_woken
+            return self._run(drain.run())
 
     def process(self, context: ConversationContext) -> float | None:
         """Write down what a context holds, then apply it; in a program of one's own, the queue is given this.
@@ -99,23 +158,24 @@ class MemoryUpdater:
 
     async def adrain(self, owner: Owner, thread_id: str | None = None) -> Drained:
         """Apply what is pending for an owner, or only for one thread."""
-        with self._terms() as terms:
-            return await self._arun(drain(owner, terms, thread_id))
+        with self._job(Drain, owner) as drain:
+            drain.only = thread_id
+            return await self._arun(drain.run())
 
     async def aroll_up(self, owner: Owner) -> bool:
         """Fold what of an owner's journal is due into their history, and say whether something was."""
-        with self._terms() as terms:
-            return await self._arun(roll_up(owner, terms))
+        with self._job(RollUp, owner) as job:
+            return await self._arun(job.run())
 
     @contextmanager
-    def _terms(self) -> Iterator[Terms]:
-        """Yield what a piece of work is told; while it goes on, its lease is nobody else's of this process."""
-        terms = Terms(self._config, self._worker, uuid4().hex, self._clock)
-        self._worker.under_way.add(terms.token)
+    def _job(self, kind: type[J], owner: Owner) -> Iterator[J]:
+        """Yield a piece of work for an owner; while it goes on, its lease is nobody else's of this process."""
+        job = kind(owner, self._config, self._worker, uuid4().hex, self._clock)
+        self._worker.under_way.add(job.token)
         try:
-            yield terms
+            yield job
         finally:
-            self._worker.under_way.discard(terms.token)
+            self._worker.under_way.discard(job.token)
 
     def _run(self, effects: WorkerEffects[T]) -> T:
         asking: Handlers = {ModelCall: lambda effect: self._calls.run(*self._call(effect))}

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import IO, Any
 
@@ -108,7 +109,7 @@ def drain_by_two_at_once(folder: Path) -> None:
 def facts(folder: Path) -> list[str]:
     async def read() -> list[str]:
         async with open_store(folder / "store.sqlite") as store:
-            assert await arun(store, due_owners(None)) == []
+            assert await arun(store, due_owners(inf)) == []
             return [fact.content for fact in await FactStore(store, LOCAL).alist()]
 
     return asyncio.run(read())

@@ -7,6 +7,7 @@ import signal
 import time
 from collections import Counter
 from contextlib import ExitStack
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def kept(database: str) -> tuple[list[str], list[str], list[str]]:
 
     async def read() -> tuple[list[str], list[str], list[str]]:
         async with open_postgres_store(database, 2) as store:
-            assert await arun(store, due_owners(None)) == []
+            assert await arun(store, due_owners(inf)) == []
             assert await arun(store, read_entries(LOCAL)) == []
             facts = [fact.content for fact in await FactStore(store, LOCAL).alist()]
             journal = await arun(store, read_journal(LOCAL, await arun(store, read_epoch(LOCAL))))

@@ -12,8 +12,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
 from graphs.cli.chat import chat
+from memory.door import arun
 from memory.turn import MODES
-from memory.updates.receipts import UpdateReceipt, receipt_put
+from memory.updates.receipts import UpdateReceipt, write_receipt
 from tests.command_line import AsAda, Typed, now
 from tests.memory_app import ADA, MemoryApp, pending
 
@@ -64,7 +65,7 @@ class Server:
         parts = self.parts or [token("You said: "), token(said)]
         if self.learns:
             done = UpdateReceipt(time=TIME, thread_id=THREAD, created=(self.learns,), epoch="initial")
-            await self.memory.store.abatch([receipt_put(ADA, "r1", done)])
+            await arun(self.memory.store, write_receipt(ADA, "r1", done))
         body = "".join(f"event: {event}\r\ndata: {json.dumps(data)}\r\n\r\n" for event, data in parts)
         return Response(body, media_type="text/event-stream")
 

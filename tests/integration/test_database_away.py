@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
+from math import inf
 from typing import Any
 
 import pytest
@@ -99,7 +100,7 @@ class House:
                 break
             self.now += wait  # by default for the lease of an update that could not even note that it failed
             await self.service.adrain(self.store, ADA)
-        assert await arun(self.store, due_owners(None)) == []
+        assert await arun(self.store, due_owners(inf)) == []
         journal = await arun(self.store, read_journal(ADA, ""))
         ids = [message.id for entry in journal for message in entry.messages]
         assert len(ids) == len(set(ids))

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,7 @@ async def test_once_a_day_a_sweep_finds_what_has_no_marker(store: BaseStore) -> 
     process.clock.advance(3600)
     await process.service.asweep(store)
     assert await learnt(store) == ["Likes figs"]
-    assert await arun(store, due_owners(None)) == []
+    assert await arun(store, due_owners(inf)) == []
 
 
 # The thread that is given up outlives the test, and with it the loop that a Postgres store would answer on.

@@ -204,7 +204,7 @@ async def test_what_the_user_says_is_remembered_at_once_with_its_source_event_an
     assert told == f"Remembered as {fact.id}."
     assert (fact.content, fact.source, fact.thread_id) == ("Collects beetles", "conversation", "t")
     assert [update["created"] for update in talk.updated()] == [[fact.id]]
-    (receipt,) = run(talk.store, read_receipts(ADA, "initial"))
+    (receipt,) = run(talk.store, read_receipts(ADA))
     assert (receipt.created, receipt.messages) == ((fact.id,), fact.message_ids)
     again = await talk.say("I collect beetles.", calls("remember", content="collects BEETLES", category="preference"))
     assert again == f"That is known already, as {fact.id}."

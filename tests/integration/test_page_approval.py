@@ -5,7 +5,7 @@ import re
 import pytest
 
 from memory.config import ExtractionForm, MemoryConfig
-from memory.door import StoreEffects, arun
+from memory.door import arun
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import timestamp
 from memory.journal.entry import JournalEntry
@@ -13,7 +13,7 @@ from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.recall.past import read_past
-from memory.updates.receipts import UpdateReceipt, receipt_put
+from memory.updates.receipts import UpdateReceipt, write_receipt
 from tests.fact_sets import propose
 from tests.page_client import Page, field
 
@@ -167,7 +167,7 @@ async def test_what_an_update_lets_wait_is_named_beside_the_chat_and_under_learn
     now = timestamp(page.app.clock())
     done = page.facts.apply(Extraction(changes=(change,)), thread_id="t", epoch="initial", now=now)
     receipt = UpdateReceipt(time=now, thread_id="t", waiting=done.waiting, epoch="initial")
-    await arun(page.app.store, _written(receipt))
+    await arun(page.app.store, write_receipt(Owner.of("local"), "k", receipt))
     text = await page.get("learned")
     assert "waits for your yes" in text
     assert ASTHMA in text
@@ -182,7 +182,7 @@ async def test_what_no_longer_holds_is_named_and_comes_back_with_one_undo() -> N
     now = timestamp(page.app.clock())
     done = page.facts.apply(Extraction(changes=(change,)), thread_id="t", epoch="initial", now=now)
     receipt = UpdateReceipt(time=now, thread_id="t", superseded=done.superseded, epoch="initial")
-    await arun(page.app.store, _written(receipt))
+    await arun(page.app.store, write_receipt(Owner.of("local"), "k", receipt))
     assert page.used() == []
     text = await page.get("learned")
     assert "no longer holds" in text
@@ -192,15 +192,11 @@ async def test_what_no_longer_holds_is_named_and_comes_back_with_one_undo() -> N
     assert page.used() == ["User sails on Sundays"]
 
 
-def _written(receipt: UpdateReceipt) -> StoreEffects[None]:
-    yield [receipt_put(Owner.of("local"), "k", receipt)]
-
-
 async def test_what_was_learned_last_and_edited_since_says_so() -> None:
     page = Page()
     (fact_id,) = page.learns("User sails on Sundays")
     receipt = UpdateReceipt(time=timestamp(page.app.clock()), thread_id="t", created=(fact_id,), epoch="initial")
-    await arun(page.app.store, _written(receipt))
+    await arun(page.app.store, write_receipt(Owner.of("local"), "k", receipt))
     assert "edited since" not in await page.get("updates")
     page.app.clock.advance(1)
     page.facts.update(fact_id, content="User sails on Mondays")

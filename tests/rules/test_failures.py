@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from memory.config import MemoryConfig
 from memory.namespaces import Owner
-from memory.updates.entry import Entry
-from memory.updates.failures import FailureKind, kind_of, retry_delay
+from memory.updates.entry import Entry, FailureKind, kind_of, retry_delay
 
 CONFIG = MemoryConfig()
 

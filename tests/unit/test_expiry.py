@@ -54,7 +54,7 @@ def test_receipts_go_by_age() -> None:
     assert run(there.store, clean(ADA, config, there.clock())).receipts == 0
     there.clock.advance(2 * DAY)
     assert run(there.store, clean(ADA, config, there.clock())).receipts == 1
-    assert not run(there.store, read_receipts(ADA, "initial"))
+    assert not run(there.store, read_receipts(ADA))
     assert there.facts() == ["Likes figs"]
 
 

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from memory.door import in_daemon_thread
-from memory.updates.effects import ModelCalls
+from memory.updates.updater import ModelCalls
 
 PATIENCE = 60.0
 whose: ContextVar[str] = ContextVar("whose", default="nobody's")

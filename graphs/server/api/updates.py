@@ -102,7 +102,7 @@ async def discard_update(call: AgentCall, key: str) -> None:
 @router.answers("GET /receipts", shown=Receipts)
 async def list_receipts(call: AgentCall, asked: Annotated[ReceiptFilter, Query()]) -> dict[str, Any]:
     """Read what updates did."""
-    done = await call.run(read_receipts(call.owner, await call.epoch(), asked.since))
+    done = await call.run(read_receipts(call.owner, asked.since))
     return {"receipts": [receipt.to_json() for receipt in done]}
 
 

@@ -83,7 +83,7 @@ async def facts_named(asked: PageRequest, receipts: Sequence[UpdateReceipt]) -> 
 async def show_learned(asked: PageRequest) -> Response:
     """Show what memory learned after a time, with the undo of each update; nothing where that is nothing."""
     since = asked.one("since")
-    done = await asked.run(read_receipts(asked.owner, asked.control.epoch, since))
+    done = await asked.run(read_receipts(asked.owner, since))
     facts = await facts_named(asked, done) if done else {}
     answer = asked.show("learned.html", "facts", updates=done, facts=facts)
     answer.headers["X-Since"] = done[-1].time if done else since

@@ -40,7 +40,7 @@ async def show_updates(asked: PageRequest, said: str = "", undo: str = "", answe
     held = [fact for fact in there.values() if fact.status in HELD]
     waiting = sum(fact.status == "waiting" for fact in held)
     approval = approval_of(asked, control, waiting, len(lines))
-    done = (await asked.run(read_receipts(asked.owner, control.epoch)))[::-1][:_LAST_UPDATES]
+    done = (await asked.run(read_receipts(asked.owner)))[::-1][:_LAST_UPDATES]
     entries = [updates.Update.model_validate(entry) for entry in await updates.updates_of(asked)]
     return asked.show(
         "updates.html", "updates", said=said, undo=undo, answered=answered, lines=lines, approval=approval,
