@@ -330,9 +330,8 @@ MUTANTS = (
         "memory/updates/update.py",
         "            yield from self._apply(claim, portion, later, replace(found, harmless=harmless))\n",
         "            yield from self._apply(claim, portion, later, Extraction())\n"
-        "            last = claim.batch[-1]\n"
-        "            yield from transaction(change_facts)(self.owner, found, thread_id=last.thread_id, epoch=last.epoch, "
-        "now=self.now(), config=self.config)\n",
+        "            yield from transaction(change_facts)(self.owner, found, thread_id=claim.batch[-1].thread_id, "
+        "epoch=claim.batch[-1].epoch, now=self.now(), config=self.config)\n",
         (matrix("learn-kill"),),
     ),
     Mutant(
