@@ -128,34 +128,29 @@ class Pieces(BaseCallbackHandler):
         told = [each for each in self._arguments.values() if each not in garbled]
         if not told or len(told) != len(answer.tool_calls):
             return answer
-        calls = [
-            call if _is_json(args or "{}") else {**call, "args": {GARBLED: args}}
-            for call, args in zip(answer.tool_calls, told, strict=True)
-        ]
+        calls = [*answer.tool_calls]
+        for at, args in enumerate(told):
+            try:
+                json.loads(args or "{}")
+            except ValueError:
+                calls[at] = {**calls[at], "args": {GARBLED: args}}
         return answer.model_copy(update={"tool_calls": calls})
 
     def on_llm_new_token(self, token: object, *, chunk: Any = None, **_: Any) -> None:
         """Look at one piece; of one that is no text, those who are told of it too see what is."""
-        message = getattr(chunk, "message", None)
-        kept = ("content", "tool_call_chunks", "additional_kwargs") if isinstance(message, AIMessageChunk) else ()
-        for each in message.tool_call_chunks if isinstance(message, AIMessageChunk) else ():
-            place = len(self._arguments) if each["index"] is None else each["index"]
-            self._arguments[place] = self._arguments.get(place, "") + (each["args"] or "")
+        message, parts = getattr(chunk, "message", None), dict[str, Any]()
+        if isinstance(message, AIMessageChunk):
+            parts = {name: getattr(message, name) for name in ("content", "tool_call_chunks", "additional_kwargs")}
+            for each in message.tool_call_chunks:
+                place = len(self._arguments) if each["index"] is None else each["index"]
+                self._arguments[place] = self._arguments.get(place, "") + (each["args"] or "")
         try:
-            check_text([token, *(getattr(message, name) for name in kept)], self._name)
+            check_text([token, *parts.values()], self._name)
         except ModelUnavailable:
             # In place: a server that streams it would fail in words of its own before this error is told.
-            for name in kept:
-                setattr(message, name, _text_of(getattr(message, name)))
+            for name, said in parts.items():
+                setattr(message, name, _text_of(said))
             raise
-
-
-def _is_json(said: str) -> bool:
-    try:
-        json.loads(said)
-    except ValueError:
-        return False
-    return True
 
 
 def _text_of(said: Any) -> Any:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import takewhile
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from langgraph.types import Overwrite
 from graphs.process.deployment import service_of_process
 from graphs.process.events import MemoryInjected, aemit, summary_events
 from graphs.process.model_failures import ModelUnavailable, refuses_tools
-from graphs.process.models import resolve
+from graphs.process.models import is_own_answer, resolve
 from graphs.process.service import MemoryService
 from graphs.process.summary_calls import summary_model
 from graphs.turn.answers import noted, sources_of, without_sources
@@ -35,12 +35,12 @@ from graphs.turn.calls import (
     with_own_ids,
     with_results_of_left,
 )
-from graphs.turn.content import refused_before, standard
+from graphs.turn.content import as_sent, refused_before, standard
 from graphs.turn.context import Context, context_of
 from graphs.turn.edits import left_of
 from graphs.turn.memory import Room, TurnMemory, broken_off
 from graphs.turn.prepared import Due
-from graphs.turn.prompt import LEAST_MESSAGE_TOKENS, Prompt, ask_to_chat, memory_share
+from graphs.turn.prompt import LEAST_MESSAGE_TOKENS, MEMORY_SHARE, Prompt, ask_to_chat, memory_share
 from graphs.turn.run import STATELESS, Run, Thread, is_kept, summary_lost, warn_summary_lost
 from graphs.turn.state import AfterTools, State, changes, merge_messages
 from memory.context.running_summary import WrittenSummary
@@ -161,7 +161,7 @@ class ChatNodes:
         if self._is_over(thread):
             return {}
         await self._counter.tokenizer.awarm_up()
-        mode, name = mode_of_newest(thread.messages), self._model_name(run)
+        mode, name = mode_of_newest(thread.messages), resolve(run.context.model, self._service.settings)
         snapshot, messages = await self._memory.shown(run, thread, mode), thread.shown
         if run.context.transcript == "keep":
             # Copies, in which a message that is too long is shortened; an edit of the thread writes them anew.
@@ -171,8 +171,9 @@ class ChatNodes:
         if isinstance(thread.messages[-1], HumanMessage):
             await aemit(MemoryInjected.name, MemoryInjected.of(thread.receipt, prompt.tokens()))
         model = await self._service.aload_model(run.context.model, "chat")
+        is_own = partial(is_own_answer, model, prompt.tools)
         with self._service.metrics.call("chat"):
-            answer = await self._answer(model, prompt.for_model(model), name)
+            answer = await self._answer(model, replace(prompt, messages=as_sent(prompt.messages, is_own)), name)
         before = (call for one in prompt.messages if isinstance(one, AIMessage) for call in one.tool_calls)
         answer = with_own_ids(answer, {call["id"] for call in before})
         turn = takewhile(lambda message: not isinstance(message, HumanMessage), reversed(thread.messages))
@@ -268,7 +269,11 @@ class ChatNodes:
             bare = self._prompt(run, thread, thread.shown if is_seen else thread.divided.live)
 
             def room(snapshot: MemorySnapshot) -> Room:
-                return Room(bare.memory_budget, bare.memory_room, bare.showing(thread.injected, snapshot).exceeds())
+                return Room(
+                    bare.memory_budget,
+                    run.context.max_tokens // MEMORY_SHARE,
+                    bare.showing(thread.injected, snapshot).exceeds(),
+                )
 
             left = broken_off(run, thread, self._service.clock())
             turn = await self._memory.begin(run, thread, bare.messages, room, self._counter, left)
@@ -287,7 +292,10 @@ class ChatNodes:
             logger.info("memory mode of the turn: %s", turn.opening.mode or "unknown")
             return Thread(cast("State", {**thread.state, "memory": turn.memory, "messages": now})), written
 
-        superstep = _superstep(runtime)
+        info = runtime.execution_info
+        # The loop, too: two programs in two threads of a process may give their threads the same ids. Without
+        # LangGraph's own word for the superstep in progress, nothing else has its name.
+        superstep = (asyncio.get_running_loop(), info.thread_id, info.checkpoint_id) if info else object()
         if (beginning := self._beginning.get(superstep)) is None:
             self._beginning[superstep] = beginning = asyncio.create_task(begin())
             beginning.add_done_callback(lambda _: self._beginning.pop(superstep))
@@ -296,12 +304,9 @@ class ChatNodes:
     def _offered(self, context: Context) -> list[BaseTool]:
         return [*self._tools, *(tool for tool in self._of_memory if tool.name in context.memory_tools)]
 
-    def _model_name(self, run: Run) -> str:
-        return resolve(run.context.model, self._service.settings)
-
     def _prompt(self, run: Run, thread: Thread, messages: Sequence[BaseMessage]) -> Prompt:
         """Return the prompt that these messages come to, without memory, and without what the model could not read."""
-        name, context = self._model_name(run), run.context
+        name, context = resolve(run.context.model, self._service.settings), run.context
         is_told = (run.limits is None or run.limits.calls_tools) and name not in self._toolless
         given = (context.system_prompt, *(one.text for one in thread.divided.system))
         prompt = Prompt(
@@ -322,13 +327,6 @@ class ChatNodes:
         if isinstance(said, int) and said >= LEAST_MESSAGE_TOKENS:
             return said
         return self._prompt(run, thread, thread.divided.live).shares.messages
-
-
-def _superstep(runtime: Runtime[Any]) -> Hashable:
-    """Return what names the superstep in progress; without LangGraph's own word for it, nothing else has that name."""
-    info = runtime.execution_info
-    # The loop, too: two programs in two threads of a process may give their threads the same ids.
-    return (asyncio.get_running_loop(), info.thread_id, info.checkpoint_id) if info else object()
 
 
 def _when_summarized(run: Run) -> SummarizeWhen:

@@ -4,10 +4,10 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple, Self, TypeVar
 
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
@@ -15,13 +15,12 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from graphs.process.events import TokenParts
 from graphs.process.model_failures import explain, is_context_overflow, refuses_content, says_it_all
-from graphs.process.models import ainvoke, is_own_answer
+from graphs.process.models import ainvoke
 from graphs.turn.answers import Pieces, check_text
 from graphs.turn.calls import paired
 from graphs.turn.content import (
     NOTHING,
     Refused,
-    as_sent,
     refused_more,
     remembering,
     standard,
@@ -44,7 +43,8 @@ Message = TypeVar("Message", bound=BaseMessage)
 LEAST_MESSAGE_TOKENS = 64
 """The messages' share where everything else takes the whole budget: a short question still fits."""
 
-_MEMORY_SHARE = 4
+MEMORY_SHARE = 4
+"""What of a prompt memory may take at most, and what was recalled for single messages, together: a quarter each."""
 _JOINT_TOKENS = 8
 """Two texts joined can count a token more than apart; there are at most four joints, and a new line at each."""
 _RECALL_JOINT_TOKENS = 2
@@ -93,11 +93,6 @@ class Prompt:
     block: str = ""
     recalled: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def memory_room(self) -> int:
-        """Tokens that what was recalled for single messages may take together, before a new block takes its place."""
-        return self.max_tokens // _MEMORY_SHARE
-
     @cached_property
     def shares(self) -> Shares:
         """The tokens of each part.
@@ -109,7 +104,8 @@ class Prompt:
         # With a summary's note and quotes: the messages' share must not change when the first summary comes.
         frame = self.counter.message(SystemMessage(system_text(self.system_prompt, "", " ")))
         memory, recalled = count(self.block), sum(map(count, self.recalled.values()))
-        tools = count_tools(self.tools, self.counter)
+        # Their schemas in OpenAI's form, as they are sent with every call.
+        tools = sum(count(json.dumps(convert_to_openai_tool(tool))) for tool in self.tools)
         reply = min(self.reply_tokens, self.max_tokens // 4)
         left = self.max_tokens - reply - frame - memory - recalled - tools - _JOINT_TOKENS
         return Shares(frame, memory, recalled, tools, reply, max(left, LEAST_MESSAGE_TOKENS))
@@ -126,10 +122,6 @@ class Prompt:
         if not refused:
             return self
         return replace(self, messages=[standard(without_refused(message, refused)) for message in self.messages])
-
-    def for_model(self, model: BaseChatModel) -> Self:
-        """Return the prompt with answers of models of another kind as this one may have them."""
-        return replace(self, messages=as_sent(self.messages, partial(is_own_answer, model, self.tools)))
 
     def exceeds(self) -> bool:
         """Return whether messages and summary no longer fit their share, so that a summary is due."""
@@ -194,12 +186,6 @@ def system_text(system_prompt: str, memory_block: str, summary: str) -> str:
     return "\n\n".join(part for part in (system_prompt, memory_block, record) if part)
 
 
-def count_tools(tools: Sequence[BaseTool | dict[str, Any]], counter: TokenCounter) -> int:
-    """Return the tokens of the tools' schemas, in OpenAI's form, as they are sent with every call."""
-    schemas = (convert_to_openai_tool(tool) for tool in tools)
-    return sum(counter.text(json.dumps(schema)) for schema in schemas)
-
-
 def with_recalled(message: Message, recalled: str) -> Message:
     """Return the message with what was recalled for it before what it says; the message itself is not changed."""
     if not recalled:
@@ -209,7 +195,7 @@ def with_recalled(message: Message, recalled: str) -> Message:
 
 def memory_share(context: Context) -> int:
     """Return the tokens of the memory block: what was asked for, but a quarter of the whole prompt at most."""
-    return min(context.memory_tokens, context.max_tokens // _MEMORY_SHARE)
+    return min(context.memory_tokens, context.max_tokens // MEMORY_SHARE)
 
 
 async def ask_to_chat(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, name: str) -> AIMessage:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
 
-from graphs.turn.prompt import LEAST_MESSAGE_TOKENS, Prompt, count_tools
+from graphs.turn.prompt import LEAST_MESSAGE_TOKENS, Prompt
 from memory.context.summarization import SUMMARY_ID
 from memory.context.tokenizer import Tokenizer
 from memory.context.tokens import TokenCounter
@@ -97,11 +97,12 @@ def shared(**parts: Any) -> Any:
 
 def test_C1_what_is_no_message_is_taken_off_the_messages_budget() -> None:
     alone = shared()
-    assert shared(tools=[look_up]).messages == alone.messages - count_tools([look_up], word_counter())
+    with_tools = shared(tools=[look_up])
+    assert with_tools.messages == alone.messages - with_tools.tools
     assert shared(block=words(105)).messages == alone.messages - 100
     assert shared(recalled={"h1": words(30)}).messages == alone.messages - 30
     assert shared(reply_tokens=0).messages == alone.messages + 100
-    assert count_tools([look_up], word_counter()) > 5
+    assert with_tools.tools > 5
 
 
 def test_C1_the_reply_never_takes_more_than_a_quarter_and_messages_always_have_something() -> None:
