@@ -25,10 +25,10 @@ from langgraph.store.sqlite import SqliteStore
 from benchmarks.measuring import Row, options, verdict
 from memory.config import MemoryConfig
 from memory.context.tokens import count_tokens
-from memory.facts.applying import FactUpdate
+from memory.facts.applying import apply
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import Fact
-from memory.facts.rules import FactSet
+from memory.facts.fact_set import FactSet
 from memory.facts.store import FactStore
 from memory.injection.block import format_memory_for_injection
 from memory.namespaces import Owner
@@ -73,7 +73,7 @@ def merge(facts: list[Fact]) -> Callable[[], Any]:
     rows = {fact.id: fact for fact in facts}
     changes = tuple(Change(action="new", content=f"User met captain {number}", sources=("m",)) for number in range(5))
     extraction = Extraction(changes=changes)
-    return lambda: FactUpdate(FactSet(ADA, rows, now=NOW), "t", CONFIG).apply(extraction)
+    return lambda: apply(FactSet(ADA, rows, config=CONFIG, now=NOW), extraction, "t")
 
 
 def rewrite_document(path: Path, facts: list[Fact]) -> Callable[[], Any]:

@@ -11,7 +11,7 @@ from memory import prompts
 from memory.context.tokens import count_tokens
 from memory.control import INITIAL_EPOCH
 from memory.facts.fact import Fact, fact_ids, strongest_first
-from memory.facts.snapshot import MemorySnapshot
+from memory.facts.rows import MemorySnapshot
 from memory.injection.selection import TurnConditions, inject
 from memory.journal.entry import JournalEntry, line_id
 from memory.journal.journal import JournalRevision, JournalView

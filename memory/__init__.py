@@ -19,12 +19,12 @@ if TYPE_CHECKING:
         summarize_messages,
     )
     from memory.context.tokens import acount_tokens, count_tokens
-    from memory.erase import aerase_thread, erase_thread
     from memory.extraction.answer import ExtractionError
     from memory.extraction.extraction import aextract_facts, extract_facts
     from memory.facts.changes import Extraction
     from memory.facts.fact import Fact, FactNotFound, MemoryFull
     from memory.facts.store import FactStore
+    from memory.forget.erase import aerase_thread, erase_thread
     from memory.injection.block import MemoryData, format_memory_for_injection
     from memory.updates.queue import ConversationContext, MemoryUpdateQueue
     from memory.updates.updater import MemoryUpdater
@@ -77,11 +77,11 @@ _HOMES = {
     "SummarizationNode": "memory.context.summarization",
     "SummarizationResult": "memory.context.summarization",
     "acount_tokens": "memory.context.tokens",
-    "aerase_thread": "memory.erase",
+    "aerase_thread": "memory.forget.erase",
     "aextract_facts": "memory.extraction.extraction",
     "asummarize_messages": "memory.context.summarization",
     "count_tokens": "memory.context.tokens",
-    "erase_thread": "memory.erase",
+    "erase_thread": "memory.forget.erase",
     "extract_facts": "memory.extraction.extraction",
     "format_memory_for_injection": "memory.injection.block",
     "summarize_messages": "memory.context.summarization",

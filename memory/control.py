@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import Annotated, Any, Final, Self
 
-from langgraph.store.base import Item
+from langgraph.store.base import Item, Op
 from pydantic import Field
 
 from memory.config import Approval, ZoneName, zone_named
@@ -58,6 +58,10 @@ class Control:
         """Return what the item tells."""
         return read_as(cls, item.value if item else {}, ())
 
+    def put(self, owner: Owner) -> Op:
+        """Return the write of it."""
+        return put(owner.control, _KEY, plain(self))
+
     @property
     def edit(self) -> str:
         """The number of the newest change by hand: what is said from now on is written down with it.
@@ -92,7 +96,7 @@ def change_control(owner: Owner, **changes: Any) -> StoreEffects[Control]:
 def put_control(owner: Owner, **changes: Any) -> StoreEffects[Control]:
     """Do what `change_control` does, as a part of what a caller writes."""
     control = replace((yield from read_control(owner)), **changes)
-    yield [put(owner.control, _KEY, plain(control))]
+    yield [control.put(owner)]
     return control
 
 
@@ -100,22 +104,6 @@ def count_edit(owner: Owner) -> StoreEffects[str]:
     """Count a change that a person makes by hand, as a part of it, and return its number."""
     edits = (yield from read_control(owner)).edits + 1
     return (yield from put_control(owner, edits=edits)).edit
-
-
-def was_said_after(said_after: str, edit: str) -> bool | None:
-    """Say whether something was said after an edit by hand; `None` where their numbers do not tell.
-
-    Args:
-        said_after: The number of the newest edit when it was said; empty if nobody knows.
-        edit: The number of the edit in question.
-    """
-    seen, own = _count(said_after), _count(edit)
-    return None if seen is None or own is None else seen >= own
-
-
-def _count(edit: str) -> int | None:
-    # A hand may have written any number there, and Python refuses to read very long ones.
-    return int(edit) if edit.isdecimal() and len(edit) < 20 else None
 
 
 def belongs(value: Mapping[str, object], epoch: str) -> bool:

@@ -20,9 +20,10 @@ from memory.door import StoreEffects, put, side_by_side, transaction
 from memory.extraction.extraction import judge_fact
 from memory.facts.applying import change_facts
 from memory.facts.changes import Outcome, Reason
-from memory.facts.effects import FactEffects
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, is_protected, may_be_used
-from memory.facts.snapshot import read_snapshot
+from memory.facts.rows import read_snapshot
+from memory.facts.store import FactEffects
+from memory.forget.threads import erased_between, read_thread_epoch
 from memory.injection.block import escape, fact_line, line_of, turn_line
 from memory.journal.entry import day_of
 from memory.message import iso_time
@@ -31,7 +32,6 @@ from memory.recall.past import read_past
 from memory.recall.search import LEAST_SHARE, relevant
 from memory.recall.user_index import Recalled
 from memory.text import digest
-from memory.threads import erased_between, read_thread_epoch
 from memory.turn import TurnEpochs, learnable
 from memory.updates.receipts import UpdateReceipt, write_receipt
 from memory.updates.transcript import to_turn

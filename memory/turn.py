@@ -14,12 +14,12 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.control import put_control, read_control
 from memory.door import StoreEffects, side_by_side, transaction
-from memory.facts.snapshot import MemorySnapshot
+from memory.facts.rows import MemorySnapshot
+from memory.forget.threads import erased_between, read_thread_epoch
 from memory.injection.injected import read_snapshot_with
 from memory.journal.journal import JournalRevision, read_revision
 from memory.message import iso_time, stored_id, to_stored
 from memory.namespaces import Owner
-from memory.threads import erased_between, read_thread_epoch
 from memory.updates import outbox
 from memory.updates.entry import Entry, EntryKind
 from memory.updates.outbox import Late, Queued

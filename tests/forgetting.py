@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from langgraph.store.base import BaseStore
 
-from memory import erase
 from memory.door import arun, run
 from memory.facts.chain import Chain
+from memory.forget import erase
 from memory.namespaces import Owner
 
 

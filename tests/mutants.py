@@ -103,7 +103,7 @@ MUTANTS = (
     ),
     Mutant(
         "what waits for a yes is used at once",
-        "memory/facts/rules.py",
+        "memory/facts/fact_set.py",
         'if fact.status == "active"]',
         'if fact.status in ("active", "waiting")]',
         (FACTS,),
@@ -111,13 +111,13 @@ MUTANTS = (
     Mutant(
         "what is sensitive does not wait",
         "memory/facts/applying.py",
-        "if fact is None and self._must_wait(change):",
-        "if False:",
+        'if not known and (self._approval == "all" or',
+        "if not known and (False and",
         (FACTS,),
     ),
     Mutant(
         "a conversation or a tool may say yes",
-        "memory/facts/effects.py",
+        "memory/facts/rules.py",
         "if source not in BY_HAND:",
         "if not source:",
         (FACTS,),
@@ -167,8 +167,8 @@ MUTANTS = (
     Mutant(
         "a fact that a person lets in at a full memory goes at once",
         "memory/facts/rules.py",
-        "self.limit(config, fresh={free.id})",
-        "self.limit(config)",
+        "facts.limit(fresh={free.id})",
+        "facts.limit()",
         (FACTS,),
     ),
     Mutant(
@@ -343,7 +343,7 @@ MUTANTS = (
     ),
     Mutant(
         "what a person took back is learned again from another message of before",
-        "memory/facts/deletions.py",
+        "memory/facts/records.py",
         'return DELETION + digest("fact", normalize(content))',
         "return DELETION + __import__('uuid').uuid4().hex",
         ("tests/unit/test_undo.py",),
@@ -357,8 +357,8 @@ MUTANTS = (
     ),
     Mutant(
         "an update leaves more facts than the limit",
-        "memory/facts/rules.py",
-        "reverse=True)[config.max_facts :]",
+        "memory/facts/fact_set.py",
+        "reverse=True)[self.config.max_facts :]",
         "reverse=True)[len(self.rows) :]",
         (matrix("learn-none"),),
     ),
@@ -399,14 +399,14 @@ MUTANTS = (
     ),
     Mutant(
         "what was just repeated goes first at the limit",
-        "memory/facts/rules.py",
+        "memory/facts/fact_set.py",
         "fact.confidence, again, fact.created_at, fact.id)",
         "fact.confidence, 0, fact.created_at, fact.id)",
         (FACTS,),
     ),
     Mutant(
         "what goes at the limit is gone",
-        "memory/facts/rules.py",
+        "memory/facts/fact_set.py",
         "went = [fact for fact in surplus if fact.id in older]",
         "went: list[Fact] = []",
         (FACTS,),
@@ -476,9 +476,9 @@ MUTANTS = (
     ),
     Mutant(
         "who reads the journal in the middle of a deletion keeps what they read",
-        "memory/facts/effects.py",
-        "whole=True, by_hand=True)\n        chain =",
-        'whole=True)\n        facts.edit = "0."\n        chain =',
+        "memory/facts/store.py",
+        "_operation(rules.delete, whole=True, by_hand=True)",
+        "_operation(rules.delete, whole=True)",
         (PROMISES,),
     ),
     Mutant(
@@ -546,7 +546,7 @@ MUTANTS = (
     ),
     Mutant(
         "a turn that is written down late reaches behind an erase",
-        "memory/unwritten.py",
+        "memory/updates/unwritten.py",
         "if learn_from and any(message.id == learn_from for message in messages[end:]):",
         "if False:",
         LEFT,
@@ -574,7 +574,7 @@ MUTANTS = (
     ),
     Mutant(
         "an erase forgets the outbox",
-        "memory/erase.py",
+        "memory/forget/erase.py",
         "if items and namespace != user.control:",
         'if items and namespace != user.control and namespace[-1] != "outbox":',
         (matrix("erase everything-none"),),
@@ -582,7 +582,7 @@ MUTANTS = (
     Mutant(
         "an undo reaches behind an erase",
         "memory/facts/rules.py",
-        "if chosen not in times or chosen <= since:",
+        'if chosen not in times or chosen <= facts.control.erased_at.get(facts.owner.agent_name, ""):',
         "if chosen not in times:",
         (PROMISES,),
     ),
@@ -791,7 +791,7 @@ MUTANTS = (
     ),
     Mutant(
         "what is pending of an erased thread stays",
-        "memory/erase.py",
+        "memory/forget/erase.py",
         "outbox.remove(owner, lambda entry: entry.thread_id == thread_id)",
         "outbox.remove(owner, lambda _: False)",
         (matrix("erase thread-none"),),
@@ -813,7 +813,7 @@ MUTANTS = (
     Mutant(
         "what was said before an edit changes the fact",
         "memory/facts/applying.py",
-        "if target is not None and is_overtaken(target, change):",
+        "if target and is_overtaken(target, change):",
         "if False:",
         (PROMISES,),
     ),
@@ -826,9 +826,9 @@ MUTANTS = (
     ),
     Mutant(
         "clocks alone tell what came first",
-        "memory/control.py",
-        "return None if seen is None or own is None else seen >= own",
-        "return None",
+        "memory/facts/changes.py",
+        "if seen is not None and own is not None:",
+        "if False:",
         (PROMISES,),
     ),
     Mutant(
@@ -897,7 +897,7 @@ MUTANTS = (
     Mutant(
         "what is learned passes the cap",
         "memory/facts/applying.py",
-        "went = self._facts.limit(self._config)",
+        "went = facts.limit()",
         "went: list[Fact] = []",
         (matrix("learn-none"),),
     ),

@@ -15,7 +15,7 @@ from graphs.turn.state import MEMORY_KEY, MemoryState, MessagesChannel, State, S
 from memory.context.running_summary import state_of
 from memory.message import as_messages, without_made
 from memory.turn import MemoryMode
-from memory.unwritten import HAS_UNWRITTEN
+from memory.updates.unwritten import HAS_UNWRITTEN
 
 SUMMARY_KEY = "palimpsest_summary"
 ASKED_KEY = "palimpsest_asked"

@@ -131,7 +131,7 @@ async def _make_tables(connection: Connection) -> None:
 async def open_postgres_checkpointer(uri: str, connections: int = 10) -> AsyncIterator[DurablePostgresSaver]:
     """Open the checkpoints in a Postgres, making its tables where they are missing; bound to the running event loop.
 
-    A deletion takes nothing out of memory: a program that deletes a thread calls `memory.erase.aerase_thread` too.
+    A deletion takes nothing out of memory: a program that deletes a thread calls `memory.aerase_thread` too.
 
     Args:
         uri: `postgresql://user:password@host:port/name`.

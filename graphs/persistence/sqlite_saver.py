@@ -125,7 +125,7 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
 async def open_checkpointer(path: Path | str) -> AsyncIterator[DurableSqliteSaver]:
     """Open the checkpoints in a SQLite file, creating the file and its folder; bound to the running event loop.
 
-    A deletion takes nothing out of memory: a program that deletes a thread calls `memory.erase.aerase_thread` too.
+    A deletion takes nothing out of memory: a program that deletes a thread calls `memory.aerase_thread` too.
     """
     async with open_file(path) as file:
         saver = DurableSqliteSaver(file)

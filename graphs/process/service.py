@@ -25,8 +25,8 @@ from graphs.settings import Settings
 from graphs.turn.prepared import PreparedSummaries
 from graphs.turn.stores import LeftTurns, Stores
 from memory.door import StoreEffects, arun, arun_patiently, in_daemon_thread, run, tolerated
+from memory.forget.retention import KINDS, clean
 from memory.namespaces import Owner
-from memory.retention import KINDS, clean
 from memory.turn import Closing, close_turn
 from memory.updates import outbox
 from memory.updates.conversation import ConversationContext

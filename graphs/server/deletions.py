@@ -23,9 +23,9 @@ from graphs.server.threads import all_pages, rows_of
 from graphs.turn.state import MEMORY_KEY
 from memory.context.running_summary import state_of
 from memory.door import arun, tolerated
-from memory.erase import aerase_thread
-from memory.threads import Deletion, deletions_left, drop_deletion, record_deletion
-from memory.unwritten import HAS_UNWRITTEN
+from memory.forget.erase import aerase_thread
+from memory.forget.threads import Deletion, deletions_left, drop_deletion, record_deletion
+from memory.updates.unwritten import HAS_UNWRITTEN
 
 logger = logging.getLogger(__name__)
 

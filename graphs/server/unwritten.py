@@ -22,7 +22,7 @@ from memory.door import tolerated
 from memory.message import is_made
 from memory.namespaces import Owner, user_segment
 from memory.turn import TurnEpochs
-from memory.unwritten import HAS_UNWRITTEN, unwritten_of
+from memory.updates.unwritten import HAS_UNWRITTEN, unwritten_of
 
 logger = logging.getLogger(__name__)
 

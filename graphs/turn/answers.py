@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 from graphs.process.model_failures import ModelUnavailable
 from graphs.turn.calls import GARBLED
 from memory.context.turns import is_empty
-from memory.facts.snapshot import MemorySnapshot
+from memory.facts.rows import MemorySnapshot
 from memory.injection.injected import Injected
 from memory.message import TOLD_KEY, spoken
 from memory.turn import MemoryMode, with_mode

@@ -26,7 +26,7 @@ from memory.config import zone_named
 from memory.context.running_summary import LEFT_OUT, REMEMBERED_IDS, LeftOut
 from memory.context.tokens import TokenCounter
 from memory.door import arun, arun_patiently, tolerated
-from memory.facts.snapshot import MemorySnapshot
+from memory.facts.rows import MemorySnapshot
 from memory.injection.injected import Injected, read_snapshot_with
 from memory.injection.selection import TurnConditions, inject, told
 from memory.message import names_in, role_of, speaker_of
@@ -46,10 +46,10 @@ from memory.turn import (
     view_of_thread,
     with_mode,
 )
-from memory.unwritten import Named, Unwritten, named, tried_again
 from memory.updates.entry import EntryKind
 from memory.updates.outbox import Queued
 from memory.updates.transcript import ThreadView, latest_turn
+from memory.updates.unwritten import Named, Unwritten, named, tried_again
 
 logger = logging.getLogger(__name__)
 

@@ -46,7 +46,7 @@ from graphs.turn.state import AfterTools, State, changes, merge_messages
 from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.context.tokens import TokenCounter
-from memory.facts.snapshot import MemorySnapshot
+from memory.facts.rows import MemorySnapshot
 from memory.tracing import span
 from memory.turn import mode_of_newest
 

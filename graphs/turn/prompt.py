@@ -32,7 +32,7 @@ from memory.context.budget import fit, shorten_text
 from memory.context.running_summary import summary_text
 from memory.context.tokens import TokenCounter
 from memory.context.turns import in_turns, one_after_another
-from memory.facts.snapshot import MemorySnapshot
+from memory.facts.rows import MemorySnapshot
 from memory.injection.injected import Injected, render_block, render_deltas
 from memory.provider_reason import origin, provider_reason
 

@@ -28,7 +28,7 @@ from memory.injection.injected import Injected
 from memory.namespaces import Owner
 from memory.text import check_encodable
 from memory.turn import MODE_KEY, MemoryMode, TurnEpochs, effective_mode
-from memory.unwritten import unwritten_of
+from memory.updates.unwritten import unwritten_of
 
 logger = logging.getLogger(__name__)
 

@@ -235,7 +235,7 @@ class MemoryState(TypedDict, total=False):
     speaker: str
     """The name that the user's messages carry; absent where only those without one are theirs."""
     unwritten: list[dict[str, Any]]
-    """The thread's turns that are not written down yet (`memory.unwritten.Unwritten`); absent if there are none."""
+    """The thread's turns that are not written down yet (`memory.updates.unwritten`); absent if there are none."""
     has_unwritten: bool
     """Whether there are any, for a server's search of threads; absent if not."""
     receipt: Receipt

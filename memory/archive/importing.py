@@ -14,10 +14,11 @@ from memory.config import MemoryConfig
 from memory.control import read_epoch
 from memory.door import StoreEffects, arun, transaction
 from memory.facts.changes import Reason
-from memory.facts.deletions import read_records, text_key
-from memory.facts.effects import FactEffects
 from memory.facts.fact import HELD, Fact, timestamp
 from memory.facts.profile import read_profile, write_profile
+from memory.facts.records import text_key
+from memory.facts.rows import read_records
+from memory.facts.store import FactEffects
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.namespaces import Owner

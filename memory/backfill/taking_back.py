@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 
 from memory.backfill.sources import drop_source, read_source
 from memory.config import MemoryConfig
-from memory.control import count_edit
 from memory.door import StoreEffects, delete, transaction
-from memory.erase import forget_rows_of
 from memory.facts.fact import Fact, timestamp
-from memory.facts.rows import read_fact_history, read_fact_set, save
-from memory.facts.rules import FactSet
+from memory.facts.fact_set import FactSet
+from memory.facts.rows import read_fact_set, save
+from memory.forget.erase import forget_rows_of, read_to_erase
+from memory.forget.threads import write_thread_epoch
 from memory.namespaces import Owner, source_unit, thread_namespace, unit_of
-from memory.threads import write_thread_epoch
 from memory.updates import outbox
 
 
@@ -62,9 +61,9 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
 
     yield from write_thread_epoch(unit, uuid.uuid4().hex, now)
     cancelled = yield from outbox.remove(owner, lambda entry: is_gone(entry.thread_id))
-    history = yield from read_fact_history(owner)
+    history = yield from read_to_erase(owner, now)
     kept, replaced = _judge(history, is_gone)
-    deleted = yield from forget_rows_of(owner, is_gone, history, now, kept)
+    deleted = yield from forget_rows_of(history, is_gone, kept)
     restored = yield from _put_back(owner, replaced, now, config)
     threads = yield from drop_source(owner, name)
     named = {*threads, *(entry.thread_id for entry in cancelled)} - {""}
@@ -102,10 +101,12 @@ def _judge(history: FactSet, is_gone: Callable[[str], bool]) -> tuple[dict[str, 
 def _put_back(owner: Owner, replaced: list[Fact], now: float, config: MemoryConfig) -> StoreEffects[int]:
     if not replaced:
         return 0
-    facts = yield from read_fact_set(owner, now=timestamp(now))
-    facts.edit = yield from count_edit(owner)
+    facts = yield from read_fact_set(owner, now=timestamp(now), config=config)
+    facts.count_edit()
     before = len(facts.rows)
-    facts.bring_back(replaced)
-    facts.limit(config)
+    for fact in replaced:
+        if facts.saying(fact.content) is None:  # or something else has its place by now
+            facts.bring_back(fact)
+    facts.limit()
     yield from save(facts)
     return len(facts.rows) - before

@@ -12,14 +12,14 @@ from memory.backfill.sources import ConversationProgress, ImportSource, noted, s
 from memory.config import Approval, stricter
 from memory.control import INITIAL_EDIT, read_control
 from memory.door import StoreEffects, put, read_many, side_by_side, transaction
-from memory.facts.deletions import forgotten_messages
 from memory.facts.fact import timestamp
+from memory.facts.rows import forgotten_messages
+from memory.forget.threads import read_thread_epoch
 from memory.forms import plain
 from memory.journal.entry import JournalEntry, day_of, entries_of
 from memory.journal.journal import append
 from memory.message import with_replies
 from memory.namespaces import Owner
-from memory.threads import read_thread_epoch
 from memory.updates import outbox
 from memory.updates.entry import Entry
 from memory.updates.transcript import exchanges, strip_scheduled

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from memory.facts.fact import HISTORY, Fact
+from memory.facts.fact import Fact
 from memory.facts.words import Wording
 from memory.message import StoredMessage
 from memory.text import normalize
@@ -87,18 +87,6 @@ def with_ends(facts: Iterable[Fact], every: Iterable[Fact]) -> list[Fact]:
         return (said if said > fact.created_at else fact.updated_at)[:10]
 
     return [replace(fact, valid_to=end(fact)) for fact in facts]
-
-
-def corrections(every: Collection[Fact], fact_id: str) -> list[Fact]:
-    """Return all revisions of a fact, of those that it corrected and that corrected it; oldest first, what is now last.
-
-    Args:
-        every: All facts of an owner, those of history first.
-        fact_id: Which fact; none is returned if no fact has the id.
-    """
-    ids = linked(every, [fact_id], by_words=False)
-    found = with_ends([fact for fact in every if fact.id in ids], every)
-    return sorted(found, key=lambda fact: (fact.status not in HISTORY, fact.updated_at, fact.created_at, fact.revision))
 
 
 def linked(every: Iterable[Fact], fact_ids: Iterable[str], *, by_words: bool = True) -> frozenset[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Final, Literal, get_args
 
 from memory.config import Category, Topic
+from memory.facts.fact import moment
 
 Action = Literal["new", "confirms", "corrects", "ends"]
 Reason = Literal[
@@ -125,3 +126,24 @@ class Outcome:
 def reasons(refused: tuple[Refusal, ...]) -> dict[str, int]:
     """Return how many were refused for each reason: all that a log or a receipt may show of them."""
     return dict(sorted(Counter(refusal.reason for refusal in refused).items()))
+
+
+def was_said_before(said: Change | Section, time: str, edit: str) -> bool:
+    """Say whether something was said before a change by hand; where nobody can tell, it was.
+
+    Args:
+        said: What was said.
+        time: When the change was made, ISO 8601; it counts where the numbers of the edits do not tell.
+        edit: The number of the change (`memory.control`).
+    """
+    # Numbers before times: clocks of two processes differ, and may be set back.
+    seen, own = _count(said.said_after), _count(edit)
+    if seen is not None and own is not None:
+        return seen < own
+    then, changed = moment(said.said_at), moment(time)
+    return then is None or changed is None or then <= changed
+
+
+def _count(edit: str) -> int | None:
+    # A hand may have written any number there, and Python refuses to read very long ones.
+    return int(edit) if edit.isdecimal() and len(edit) < 20 else None

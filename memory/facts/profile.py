@@ -10,8 +10,7 @@ from langgraph.store.base import Item, Op
 
 from memory.control import belongs, count_edit
 from memory.door import StoreEffects, delete, put, scan, transaction
-from memory.facts.changes import Section
-from memory.facts.deletions import was_said_before
+from memory.facts.changes import Section, was_said_before
 from memory.facts.words import words
 from memory.forms import plain, read_as
 from memory.namespaces import Owner

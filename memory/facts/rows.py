@@ -2,79 +2,90 @@
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import accumulate, chain, islice
-from typing import Final
+from itertools import accumulate, chain
+from typing import Final, Self
 
 from langgraph.store.base import Item
 
-from memory.control import belongs, read_epoch
+from memory.config import MemoryConfig
+from memory.control import Control, belongs, read_control
 from memory.door import StoreEffects, delete, read_many, scan, side_by_side
 from memory.facts.chain import by_time
-from memory.facts.confirmations import read_confirmations
-from memory.facts.deletions import DELETION
-from memory.facts.fact import Fact, fact_ids, from_item, is_fact_id, may_be_used, strongest_first
-from memory.facts.profile import drop_sections_about
-from memory.facts.rules import FactSet
+from memory.facts.fact import (
+    Fact,
+    fact_ids,
+    from_item,
+    has_lapsed,
+    is_fact_id,
+    is_over,
+    may_be_used,
+    moment,
+    strongest_first,
+)
+from memory.facts.fact_set import FactSet
+from memory.facts.profile import StoredSection, drop_sections_about, sections_of, texts_of
+from memory.facts.records import ANSWER, DELETION, Confirmations, DeletionRecord, is_revision, message_keys
+from memory.forms import read_as
 from memory.namespaces import Owner
+from memory.screening.door import may_be_shown
 
 logger = logging.getLogger(__name__)
 
-# How many ids of one content are looked up in history before a new fact of it is placed; more relearnings of one
-# text than that never happened to anybody.
-_CANDIDATES: Final = 4
 # So much of what is active is judged, far more than any prompt shows: all of it could hold the event loop for seconds.
 _JUDGED_CHARS: Final = 200_000
-# What keys of a person's answers about past messages begin with (`memory.recall.past`).
-ANSWER: Final = "asked."
 _REVISION: Final = "revision"
 _KEPT: Final = {_REVISION: 1000, "evicted": 1000, DELETION: 2000, ANSWER: 2000}
 
 
-def read_fact_set(owner: Owner, contents: Sequence[str] | None = None, *, now: str = "") -> StoreEffects[FactSet]:
+def read_fact_set(
+    owner: Owner,
+    looked_up: Sequence[str] | None = None,
+    *,
+    whole: bool = False,
+    now: str = "",
+    config: MemoryConfig | None = None,
+) -> StoreEffects[FactSet]:
     """Read an owner's facts; rows of other epochs, and those that are no facts, are skipped.
 
     Args:
         owner: Whose facts.
-        contents: What is about to be added: facts that history holds for them are looked up, and how often each fact
-            was said again, for the order in which they go at the limit.
+        looked_up: What is read of their history, by its keys: of what is about to be added. With it comes how often
+            each fact was said again, for the order in which they go at the limit.
+        whole: Whether all that they said is read, records of what was deleted, and what has waited too long: else that
+            is not there, also before a sweep finds it.
         now: When that is, ISO 8601.
+        config: The limit, and which categories are protected.
     """
-    if contents is None:
-        epoch, rows = yield from side_by_side(read_epoch(owner), scan(owner.namespace("facts")))
-        return _fact_set_of(owner, epoch, now, rows)
-    ids = [each for content in contents for each in islice(fact_ids(owner.due_key, content), _CANDIDATES)]
-    # Whatever became of a fact, its first revision is in history as soon as it was changed or went.
-    return (
-        yield from _read_with_past(owner, now, read_many(owner.namespace("history"), [f"{each}.1" for each in ids]))
+    facts, history, again = (owner.namespace(kind) for kind in ("facts", "history", "confirmations"))
+    control, rows, past, said = yield from side_by_side(
+        read_control(owner),
+        scan(facts),
+        scan(history) if whole else read_many(history, looked_up or ()),
+        read_many(again, ()) if looked_up is None and not whole else scan(again),
     )
+    found = _fact_set_of(owner, control, config or MemoryConfig(), now, rows, whole=whole)
+    items = [item for item in past if item and belongs(item.value, control.epoch)]
+    found.past = sorted((fact for _, fact in _read(filter(is_revision, items), control.epoch)), key=by_time)
+    found.notes = {item.key: item.value for item in items if not is_revision(item)}
+    found.said = {item.key: Confirmations.of_item(item) for item in said if item}
+    return found
 
 
-def read_fact_history(owner: Owner, *, now: str = "") -> StoreEffects[FactSet]:
-    """Read an owner's facts with all that they said, what said them again, and records of what was deleted."""
-    return _read_with_past(owner, now, scan(owner.namespace("history")))
-
-
-def _read_with_past(owner: Owner, now: str, history: StoreEffects[Sequence[Item | None]]) -> StoreEffects[FactSet]:
-    epoch, rows, items, said = yield from side_by_side(
-        read_epoch(owner), scan(owner.namespace("facts")), history, read_confirmations(owner)
-    )
-    facts = _fact_set_of(owner, epoch, now, rows)
-    found = [item for item in items if item and belongs(item.value, epoch)]
-    facts.past = sorted((fact for _, fact in _read(filter(is_revision, found), epoch)), key=by_time)
-    facts.notes = {item.key: item.value for item in found if not is_revision(item)}
-    facts.said = said
-    return facts
-
-
-def _fact_set_of(owner: Owner, epoch: str, now: str, items: Sequence[Item]) -> FactSet:
+def _fact_set_of(
+    owner: Owner, control: Control, config: MemoryConfig, now: str, items: Sequence[Item], *, whole: bool
+) -> FactSet:
     rows: dict[str, Fact] = {}
     homes: dict[str, str] = {}
+    time = moment(now)
     # Rows of our own writes first: where a hand copied one, the copy gets another id.
     ordered = sorted(items, key=lambda item: not is_fact_id(item.key))
-    for item, fact in _read(ordered, epoch):
+    for item, fact in _read(ordered, control.epoch):
+        if not whole and time and has_lapsed(fact, time.timestamp(), config.approval_days):
+            continue
         own = item.key if is_fact_id(item.key) else fact.id
         ids = chain([own] if own else [], fact_ids(owner.due_key, fact.content))
         fact_id = next(each for each in ids if each not in rows)
@@ -85,7 +96,7 @@ def _fact_set_of(owner: Owner, epoch: str, now: str, items: Sequence[Item]) -> F
     for fact in within_bound([fact for fact in rows.values() if fact.status == "active"]):
         if not may_be_used(fact):
             rows[fact.id] = replace(fact, status="quarantined")
-    facts = FactSet(owner, rows, epoch=epoch, now=now)
+    facts = FactSet(owner, rows, control=control, config=config, now=now)
     facts.homes = homes
     return facts
 
@@ -122,15 +133,20 @@ def save(facts: FactSet, kept: Collection[str] = ()) -> StoreEffects[list[str]]:
         yield writes
     if facts.archived:
         yield from _trim_history(facts.owner)
-    return (yield from drop_sections_about(facts.owner, facts.epoch, facts.over(), kept))
+    return (yield from drop_sections_about(facts.owner, facts.control.epoch, facts.over(), kept))
 
 
 def _trim_history(owner: Owner) -> StoreEffects[None]:
     """Delete the oldest revisions, deletion records and answers above their bounds; what lost its answer waits."""
+
+    def written(item: Item) -> tuple[datetime, str]:
+        at = item.updated_at  # of some stores without a zone
+        return at if at.tzinfo else at.replace(tzinfo=UTC), item.key
+
     kept: Counter[str] = Counter()
     surplus = []
     # By the store's time of the last write, which items of every kind have; the newest first.
-    for item in sorted((yield from scan(owner.namespace("history"))), key=_written, reverse=True):
+    for item in sorted((yield from scan(owner.namespace("history"))), key=written, reverse=True):
         kind = next((each for each in (DELETION, ANSWER) if item.key.startswith(each)), item.value.get("status"))
         kind = kind if kind in _KEPT else _REVISION
         kept[kind] += 1
@@ -140,11 +156,64 @@ def _trim_history(owner: Owner) -> StoreEffects[None]:
         yield surplus
 
 
-def _written(item: Item) -> tuple[datetime, str]:
-    at = item.updated_at  # of some stores without a zone
-    return at if at.tzinfo else at.replace(tzinfo=UTC), item.key
+def read_records(owner: Owner, epoch: str, keys: Iterable[str]) -> StoreEffects[dict[str, DeletionRecord]]:
+    """Read those records of this epoch that there are of these keys."""
+    items = yield from read_many(owner.namespace("history"), sorted(keys))
+    return records_in({item.key: item.value for item in items if item and belongs(item.value, epoch)}, epoch)
 
 
-def is_revision(item: Item) -> bool:
-    """Say whether an item of history is a fact's revision, not a record of what was deleted or answered."""
-    return not item.key.startswith((DELETION, ANSWER))
+def records_in(notes: Mapping[str, Mapping[str, object]], epoch: str) -> dict[str, DeletionRecord]:
+    """Return the deletion records among notes by their keys; what a hand garbled is none."""
+    found = {}
+    for key, value in notes.items():
+        with suppress(ValueError):
+            found[key] = read_as(DeletionRecord, {**value, "epoch": epoch})
+    return found
+
+
+def forgotten_messages(
+    owner: Owner, epoch: str, thread_id: str, message_ids: Sequence[str]
+) -> StoreEffects[frozenset[str]]:
+    """Find the messages of a thread that a deleted fact came from."""
+    keys = message_keys({thread_id: message_ids})
+    return frozenset(keys[key] for key in (yield from read_records(owner, epoch, keys)))
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySnapshot:
+    """What is remembered about a user at one moment: active facts, strongest first, and the profile, under their epoch.
+
+    `lines` are past turns as a prompt shows them, by the ids that the journal gives its lines. `edit` is the number of
+    the user's newest edit by hand: after one, another line may have to be hidden. Where `is_used` is false, the user
+    has switched off that models are shown any of it, and it is empty.
+    """
+
+    epoch: str = ""
+    facts: tuple[Fact, ...] = ()
+    profile: Mapping[str, StoredSection] = field(default_factory=dict)
+    lines: Mapping[str, str] = field(default_factory=dict)
+    edit: str = ""
+    is_used: bool = True
+
+    def at(self, now: float) -> Self:
+        """Return what of it holds at a time (seconds since 1970): what is over is history, and no prompt shows it."""
+        return replace(self, facts=tuple(fact for fact in self.facts if not is_over(fact, now)))
+
+
+def read_snapshot(owner: Owner) -> StoreEffects[MemorySnapshot]:
+    """Read everything that may be injected or shown to the extractor, as it is at one moment.
+
+    Texts that must not stand in a prompt are left out, as somebody edited the store by hand: secrets and orders, unless
+    a person released them from quarantine.
+    """
+    facts, items = yield from side_by_side(read_fact_set(owner), scan(owner.namespace("profile")))
+    active, sections = facts.active(), sections_of(items, facts.control.epoch)
+    shown = tuple(filter(may_be_used, within_bound(active)))
+    profile = {
+        name: replace(section, past={at: text for at, text in section.past.items() if may_be_shown(text)})
+        for name, section in sections.items()
+        if section.text.strip() and may_be_shown(section.text)
+    }
+    if kept_out := len(active) - len(shown) + len(texts_of(sections)) - len(profile):
+        logger.warning("kept %d stored texts out of the prompt: secrets, orders, or more than is shown", kept_out)
+    return MemorySnapshot(facts.control.epoch, shown, profile)

@@ -1,25 +1,17 @@
-"""The rules of facts on one value: create, edit, retire, confirm, limit, release, undo. Pure.
+"""What a person or a program does to facts: each rule changes a `FactSet`, and returns what is told. Pure."""
 
-A `FactSet` is what one transaction reads of an owner's facts. The rules change it, and its `writes` are the difference
-between what was read and what became of it. A rule that raises leaves it useless: its transaction writes nothing then.
-"""
-
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import logging
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
-from langgraph.store.base import Op
-
-from memory.config import MemoryConfig
-from memory.control import INITIAL_EPOCH
-from memory.door import delete, put
-from memory.facts.chain import Chain, linked
 from memory.facts.changes import Reason
-from memory.facts.confirmations import Confirmation, Confirmations
-from memory.facts.deletions import DeletionRecord, message_keys, text_key
 from memory.facts.fact import (
+    BY_HAND,
+    HELD,
     DuplicateFact,
     Fact,
+    FactChanged,
     FactNotFound,
     MemoryFull,
     Source,
@@ -27,17 +19,16 @@ from memory.facts.fact import (
     checked,
     checked_content,
     checked_expiry,
-    fact_ids,
-    is_protected,
+    has_lapsed,
+    is_over,
     review_digest,
-    to_item,
 )
-from memory.namespaces import Owner
+from memory.facts.fact_set import FactSet
+from memory.facts.records import Confirmation
 from memory.screening.door import admitted
 from memory.text import normalize
 
-# What conversations and imports quarantine must not fill the store: where so many wait, more are refused.
-MAX_HELD: Final = 100
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,435 +39,312 @@ class UndoneFacts:
     removed: tuple[Fact, ...] = ()
 
 
-class FactSet:
-    """One owner's facts in one transaction.
+def create(
+    facts: FactSet,
+    content: str,
+    category: str,
+    confidence: float,
+    *,
+    source: Source = "library",
+    pinned: bool = False,
+    expires_at: str = "",
+) -> Fact:
+    """Add a fact and return it; one that is already known is returned as it is, and counted as confirmed.
 
-    Attributes:
-        owner: Whose they are.
-        epoch: The user's epoch.
-        now: When the transaction is, ISO 8601.
-        edit: The number of the change by hand that it is (`memory.control`); empty if it is none.
-        rows: Active, quarantined and waiting facts, by their ids.
-        homes: The store keys of rows that a hand put elsewhere than under their ids.
-        said: What said facts again, by their ids, as far as it was read.
-        past: Revisions that are no longer true, oldest first, as far as they were read.
-        notes: Records of what was deleted or answered, by their keys, as far as they were read.
-        archived: Revisions that left the rows since; they go to history.
+    One that reads as an order to the assistant, or may hold a secret, is quarantined: it waits for `release`.
+
+    Args:
+        content: One statement, at most 10,000 characters.
+        category: One of the six categories.
+        confidence: From 0.0 to 1.0; no threshold applies here.
+        source: Who writes it; what the page, the API or the command line write is spared by evictions.
+        pinned: Spare it too.
+        expires_at: Until when it holds (`2026-05-08`, `2026-05` or `2026`, that included): then no prompt shows it
+            any more, and it goes to history. Empty: it has no end.
+
+    Raises:
+        ValueError: If a value is invalid, or the content holds a secret; the message names the field.
+        MemoryFull: If `max_facts` is reached and every fact is protected.
     """
-
-    def __init__(
-        self, owner: Owner, rows: Mapping[str, Fact] | None = None, *, epoch: str = INITIAL_EPOCH, now: str = ""
-    ) -> None:
-        self.owner, self.epoch, self.now, self.edit = owner, epoch, now, ""
-        self.rows = dict(rows or {})
-        self.homes: dict[str, str] = {}
-        self.said: dict[str, Confirmations] = {}
-        self.past: Sequence[Fact] = ()
-        self.notes: Mapping[str, Mapping[str, Any]] = {}
-        self.archived: list[Fact] = []
-        self._before = dict(self.rows)
-        self._said_again: set[str] = set()
-        self._dropped: list[Fact] = []
-        self._records: dict[str, DeletionRecord | None] = {}
-        self._ids: dict[tuple[Status, str], str] | None = None
-
-    # What is there.
-
-    @property
-    def every(self) -> tuple[Fact, ...]:
-        """All revisions, those that are no longer true first."""
-        return (*self.past, *self.rows.values())
-
-    def active(self) -> list[Fact]:
-        """Return the facts that count: those that may be injected."""
-        return [fact for fact in self.rows.values() if fact.status == "active"]
-
-    def find(self, fact_id: str) -> Fact:
-        """Return the fact of an id; `FactNotFound` if none that is there has it."""
-        if fact_id not in self.rows:
-            raise FactNotFound(fact_id)
-        return self.rows[fact_id]
-
-    def saying(self, content: str, status: Status = "active") -> Fact | None:
-        """Return the fact of this status that says the same, whatever case, spacing, form or trailing punctuation."""
-        if self._ids is None:
-            self._ids = {(fact.status, normalize(fact.content)): fact.id for fact in self.rows.values()}
-        return self.rows.get(self._ids.get((status, normalize(content)), ""))
-
-    def is_full(self, config: MemoryConfig) -> bool:
-        """Say whether the limit is reached and nothing that is there may go."""
-        active = self.active()
-        return len(active) >= config.max_facts and all(
-            is_protected(each, config.protected_categories) for each in active
-        )
-
-    def sources_of(self, fact: Fact) -> list[tuple[str, tuple[str, ...]]]:
-        """Return the messages that a fact came from, and those that said it again, each with their thread."""
-        again = self.said.get(fact.id, Confirmations()).said
-        return [(fact.thread_id, fact.message_ids), *((each.thread_id, each.message_ids) for each in again)]
-
-    def evicted(self) -> list[Fact]:
-        """Return what went at the limit and nothing became of since.
-
-        An undo may have brought it back, and a person may have deleted it then: it stays in history, too.
-        """
-        last = {fact.id: fact for fact in self.past}
-        gone = [fact for fact in last.values() if fact.status == "evicted" and fact.id not in self.rows]
-        return [fact for fact in gone if not self.saying(fact.content)]
-
-    def over(self) -> list[str]:
-        """Return what facts said that are over, or erased, since then, and that none says any more."""
-        gone = [*(fact for fact in self.archived if fact.status != "evicted"), *self._dropped]
-        return [fact.content for fact in gone if not self.saying(fact.content)]
-
-    def chain_of(self, revisions: Iterable[Fact]) -> Chain:
-        """Return these revisions, and what said them again, as what goes together."""
-        facts = list(revisions)
-        return Chain.of(facts, [source for fact in facts for source in self.sources_of(fact)])
-
-    def chain_with(self, fact_id: str) -> Chain:
-        """Return the chain of a fact, also of one that is only history; `FactNotFound` if none has or had the id."""
-        ids = linked(self.every, [fact_id])
-        if not ids:
-            raise FactNotFound(fact_id)
-        return self.chain_of(fact for fact in self.every if fact.id in ids)
-
-    def first_said_in(self, thread_id: str) -> Chain:
-        """Return the facts that were first said in a thread, as what its echoes elsewhere are found by."""
-        said = [fact for fact in self.every if fact.thread_id == thread_id]
-        return Chain.of(said, [(thread_id, fact.message_ids) for fact in said], only_echoes=True)
-
-    # What a fact becomes.
-
-    def pass_over(self, facts: Iterable[Fact]) -> None:
-        """Do as if these facts were not there; they stay as they are."""
-        for fact in list(facts):
-            self._before.pop(fact.id)
-            self.drop(fact.id)
-
-    def put(self, fact: Fact) -> Fact:
-        """Let a fact be there as this, and return it."""
-        self.drop(fact.id)
-        self.rows[fact.id] = fact
-        if self._ids is not None:
-            self._ids[fact.status, normalize(fact.content)] = fact.id
-        return fact
-
-    def drop(self, fact_id: str) -> None:
-        """Let a fact not be there any more, without a trace in history."""
-        if self.rows.pop(fact_id, None):
-            self._ids = None  # another one may say the same, written by a hand
-
-    def place(self, draft: Fact) -> Fact:
-        """Put a new fact beside the others, with an id that no fact has or had, and return it.
-
-        What went at the limit and is said again comes back: the same fact, as it is told now.
-        """
-        said = normalize(draft.content)
-        gone = [fact for fact in self.past if fact.status == "evicted" and normalize(fact.content) == said]
-        back = next((fact for fact in gone if fact.id not in self.rows and draft.status == "active"), None)
-        if back is not None:
-            return self.put(
-                replace(
-                    draft,
-                    id=back.id,
-                    created_at=back.created_at,
-                    revision=back.revision,
-                    thread_id=draft.thread_id or back.thread_id,
-                    message_ids=draft.message_ids or back.message_ids,
-                )
-            )
-        taken = {fact.id for fact in (*self.every, *self.archived)}
-        free = (each for each in fact_ids(self.owner.due_key, draft.content) if each not in taken)
-        return self.put(replace(draft, id=next(free)))
-
-    def add(self, draft: Fact, config: MemoryConfig) -> Fact | Reason:
-        """Put a new fact beside the others, and return it, or why it becomes none: it is known, or has no room."""
-        if self.saying(draft.content, draft.status):
-            return "duplicate"
-        held = sum(fact.status == "quarantined" for fact in self.rows.values()) if draft.status == "quarantined" else 0
-        if held >= MAX_HELD or (draft.status == "active" and self.is_full(config)):
-            return "full"
-        return self.place(draft)
-
-    def create(self, draft: Fact, config: MemoryConfig, evidence: str) -> Fact:
-        """Add a fact that a person or a program writes, and return it, or confirm the one that already says this.
-
-        Args:
-            draft: The new fact.
-            config: The limit, and which categories are protected.
-            evidence: By what a repeat is recognized as a confirmation of its own.
-
-        Raises:
-            MemoryFull: If the limit is reached and all that is there is protected.
-        """
-        waiting = self.saying(draft.content, "waiting")
-        if waiting is not None and draft.status == "active":  # nobody has to say yes to it any more
-            self.drop(waiting.id)
-        if known := self.saying(draft.content, draft.status):
-            self.confirm(known.id, Confirmation(evidence, draft.created_at))
-            return known
-        if draft.status == "active" and self.is_full(config):
-            raise MemoryFull(config.max_facts)
-        fact = self.place(draft)
-        self.limit(config)
-        return fact
-
-    def update(
-        self, fact_id: str, *, source: Source | None = None, expires_at: str | None = None, **given: Any
-    ) -> Fact:
-        """Change the given fields of a fact; id and creation time stay, the revision before goes to the archive.
-
-        A fact whose new content reads as an order waits for review.
-
-        Args:
-            fact_id: Which fact.
-            source: Who writes it, if what it says changes; `None` leaves it as it was.
-            expires_at: Until when it holds, as a day, month or year of ISO 8601; empty takes an end back.
-            given: `content`, `category`, `confidence` or `pinned`; `None` leaves one as it was.
-
-        Raises:
-            FactNotFound: If no row has the id.
-            ValueError: If a value is invalid, or the new content holds a secret.
-            DuplicateFact: If another fact already says the new content.
-        """
-        old = self.find(fact_id)
-        new = replace(old, **checked(**{name: each for name, each in given.items() if each is not None}))
-        if expires_at is not None:
-            new = replace(new, valid_to=checked_expiry(expires_at))
-        if new == old:
-            return old
-        if new.content != old.content:  # what the old words said of its time need not hold for the new ones
-            is_suspect = admitted(new.content, "content") is not None
-            status = "quarantined" if is_suspect else old.status
-            new = replace(new, valid_from="", valid_to=expires_at or "", status=status)
-        twin = self.saying(new.content, new.status)
-        if twin is not None and twin.id != old.id:
-            raise DuplicateFact(twin.id)
-        # Who pins what a conversation said does not become its author.
-        is_rewritten = replace(new, pinned=old.pinned) != old
-        new = replace(new, source=source if source and is_rewritten else old.source)
-        self.archived.append(replace(old, status="superseded", replaced_by=old.id))
-        # What was said before an edit does not bring back what the fact said then.
-        if normalize(old.content) != normalize(new.content):
-            self.bar(self.chain_of([old]), messages=False)
-            self._records[text_key(new.content)] = None  # nor does it keep out what the fact says again
-        return self.put(self._by_hand(new))
-
-    def release(self, fact_id: str, status: Status, config: MemoryConfig, content: str | None = None) -> Fact:
-        """Make a fact of this status an active one, after a person looked at it; at a full memory the weakest goes.
-
-        Args:
-            fact_id: Which fact.
-            status: What it has to be.
-            config: The limit, and which categories are protected.
-            content: What it is to say instead, in the person's words.
-
-        Raises:
-            FactNotFound: If no fact of this status has the id.
-            MemoryFull: If all that is there is protected: it goes on waiting.
-            ValueError: If the content says nothing, is too long, or holds a secret.
-        """
-        old = fact = self.find(fact_id)
-        if fact.status != status:
-            raise FactNotFound(fact_id)
-        said = fact.content if content is None else checked_content(content)
-        admitted(said, "content")
-        if said != fact.content:
-            fact = replace(fact, valid_from="", valid_to="")  # what the old words said of its time
-        was_full, known = self.is_full(config), self.saying(said)
-        self.drop(fact.id)
-        # Stored texts are screened again whenever a prompt shows them: this tells that a person has read the text.
-        freed = replace(fact, content=said, status="active", reviewed=review_digest(said))
-        free = known or self.put(self._by_hand(freed))
-        # In the words of the message it must not be used either.
-        if normalize(old.content) != normalize(said):
-            self.bar(self.chain_of([old]))
-        self._records[text_key(said)] = None  # whatever became of these words before: a person wants them
-        wrong = self.rows.get(fact.replaces)
-        if wrong is not None and wrong.status == "active" and wrong.id != free.id:
-            free = self.supersede(wrong, free)
-        elif known is None and was_full:
-            raise MemoryFull(config.max_facts)
-        self.limit(config, fresh={free.id})
-        return free
-
-    def retire(self, fact_id: str, status: Status, *, replaced_by: str = "", ended_by: str = "") -> None:
-        """Move a fact into the archive: `superseded` by another one, or `ended` because it is no longer true."""
-        fact = self.find(fact_id)
-        self.drop(fact_id)
-        gone = replace(fact, status=status, updated_at=self.now, replaced_by=replaced_by, ended_by=ended_by)
-        self.archived.append(gone)
-
-    def supersede(self, wrong: Fact, right: Fact) -> Fact:
-        """Let a fact have the place of one that it corrects, as well protected as that, and return it."""
-        # Or what a person protected would be left to a fact that an eviction may take.
-        is_pinned = right.pinned or (is_protected(wrong) and not is_protected(right))
-        edited_at, edit = max((right.edited_at, right.edit), (wrong.edited_at, wrong.edit))
-        self.retire(wrong.id, "superseded", replaced_by=right.id)
-        return self.put(replace(right, pinned=is_pinned, replaces=wrong.id, edited_at=edited_at, edit=edit))
-
-    def confirm(self, fact_id: str, confirmation: Confirmation) -> None:
-        """Note that a fact was said again; the fact itself stays as it is."""
-        self.said[fact_id] = self.said.get(fact_id, Confirmations()).confirmed(confirmation)
-        self._said_again.add(fact_id)
-
-    def limit(self, config: MemoryConfig, fresh: Collection[str] = ()) -> list[Fact]:
-        """Leave at most `max_facts` active ones, and of those that wait for a person the newest; return what goes.
-
-        The order in which they stay is total: protected, then new in this transaction, then confidence, then how often
-        it was said again, then the younger, then the id. What goes is kept in history, as `evicted`. What is new and
-        finds no room was never learned, and is not.
-
-        Args:
-            config: The limit, and which categories are protected.
-            fresh: Ids of facts that were there, and count as new.
-        """
-        older = self._before.keys() - set(fresh)
-
-        def standing(fact: Fact) -> tuple[bool, bool, float, int, str, str]:
-            is_safe = is_protected(fact, config.protected_categories)
-            again = self.said[fact.id].count if fact.id in self.said else 0
-            return (is_safe, fact.id not in older, fact.confidence, again, fact.created_at, fact.id)
-
-        surplus = sorted(self.active(), key=standing, reverse=True)[config.max_facts :]
-        went = [fact for fact in surplus if fact.id in older]
-        self.archived += [replace(fact, status="evicted", updated_at=self.now) for fact in went]
-        # What is quarantined stays until a person answers: nobody but a flood would make it go.
-        waits = [fact for fact in self.rows.values() if fact.status == "waiting"]
-        waits.sort(key=lambda fact: (fact.updated_at, fact.created_at, fact.id), reverse=True)
-        surplus += waits[config.max_waiting :]
-        for fact in surplus:
-            self.drop(fact.id)
-        return surplus
-
-    # What a person takes back.
-
-    def undo(self, *, since: str = "", at: str = "") -> UndoneFacts | None:
-        """Take back the last change of the facts, whoever made it; `None` if nothing changed.
-
-        There is no log of changes: rows and history tell when each fact came, changed or went. All that happened at the
-        newest of these times is one change, since an update stamps everything it does with one time. Taking it back is
-        a change of its own, by hand, so taking back again does it again.
-
-        Args:
-            since: Up to when (ISO 8601) no change counts, as facts were erased then; empty if that never happened.
-            at: When the change was made that is taken back (ISO 8601), whatever came after it; by default the last one.
-                A fact that has changed again since stays as it is.
-        """
-        earlier = {(fact.id, fact.revision): fact for fact in self.past}
-        # Without the revision before, nobody can tell what one changed: history is bounded, and a hand may edit it.
-        changed = [fact for fact in self.active() if fact.revision == 1 or (fact.id, fact.revision - 1) in earlier]
-        last = {fact.id: fact for fact in sorted(self.past, key=lambda fact: fact.revision)}
-        changed += [fact for fact in last.values() if fact.id not in self.rows and fact.replaced_by != fact.id]
-        times = {fact.updated_at for fact in changed}
-        chosen = at or max(times, default="")
-        if chosen not in times or chosen <= since:
-            return None
-        restored: list[Fact] = []
-        removed: list[Fact] = []
-        for fact in changed:
-            if fact.updated_at != chosen:
-                continue
-            before = earlier.get((fact.id, fact.revision - 1))
-            edited = before if before and before.replaced_by == fact.id else None
-            if fact.id not in self.rows:
-                restored += self.bring_back([fact])
-            elif edited and (self.saying(edited.content) or fact).id == fact.id:
-                # Replaced by itself marks an edit, so that undoing once more brings this text back.
-                self.archived.append(replace(fact, status="superseded", replaced_by=fact.id))
-                restored.append(self._brought_back(replace(edited, revision=fact.revision)))
-            else:
-                # A new fact ends, and one whose words before the edit another one says by now. One that was brought
-                # back is again what it was before that: ended, or superseded.
-                like = before if before and not edited else replace(fact, status="ended", replaced_by="")
-                self.retire(fact.id, like.status, replaced_by=like.replaced_by)
-                removed.append(fact)
-        return UndoneFacts(tuple(restored), tuple(removed))
-
-    def bring_back(self, gone: Iterable[Fact]) -> list[Fact]:
-        """Put facts back that went (their last revisions), unless others say the same by now; return those."""
-        return [self._brought_back(fact) for fact in gone if self.saying(fact.content) is None]
-
-    def _brought_back(self, fact: Fact) -> Fact:
-        return self.put(self._by_hand(replace(fact, status="active", replaced_by="", ended_by="")))
-
-    def _by_hand(self, fact: Fact) -> Fact:
-        """Return a fact as its next revision, which a person makes now."""
-        return replace(fact, updated_at=self.now, edited_at=self.now, edit=self.edit, revision=fact.revision + 1)
-
-    def bar(self, chain: Chain, *, messages: bool = True) -> None:
-        """Let nothing be learned again of what facts say and was said before now, nor of messages that they came from.
-
-        Args:
-            chain: The facts.
-            messages: Whether nothing is learned and told of their messages; otherwise only the texts do not come back.
-        """
-        keys = {text_key(fact.content): fact.id for fact in chain.revisions}
-        if messages:
-            keys |= dict.fromkeys(message_keys(chain.sources), chain.ids[-1])
-        self._records |= {key: DeletionRecord(each, self.now, self.edit, self.epoch) for key, each in keys.items()}
-
-    def let_in(self, facts: Iterable[Fact]) -> None:
-        """Take back what `bar` does: the facts are there again because a person wants them."""
-        chain = self.chain_of(facts)
-        self._records |= dict.fromkeys([*map(text_key, chain.contents), *message_keys(chain.sources)])
-
-    def let_go(self, facts: Iterable[Fact], but: Collection[str] = ()) -> None:
-        """Delete facts that wait for a person: nothing said before tells of them, or proposes them again.
-
-        From history an undo would make them active, though nobody said yes.
-
-        Args:
-            facts: Which ones.
-            but: Ids of messages that facts which stay came from.
-        """
-        for fact in facts:
-            self.drop(fact.id)
-            self.bar(Chain.of([fact], [(fact.thread_id, tuple(each for each in fact.message_ids if each not in but))]))
-
-    def erase(self, chain: Chain) -> None:
-        """Delete facts with all their revisions and confirmations for good; nothing of it is learned again."""
-        self.bar(chain)
-        self._dropped += chain.revisions
-        for fact_id in chain.ids:
-            self.drop(fact_id)
-
-    def writes(self) -> list[Op]:
-        """Return what makes the stored facts these: rows put and deleted, revisions archived, repeats noted.
-
-        Stores without transactions may carry out the first of them only. What goes is barred before it goes, and is in
-        history before it leaves the rows; of an edit, the new words come first.
-        """
-        facts, history, again = (self.owner.namespace(kind) for kind in ("facts", "history", "confirmations"))
-        gone = {*self._before, *(fact.id for fact in self._dropped)} - self.rows.keys()
-        silent = gone - {fact.id for fact in self.archived}
-        repeated = self._said_again & self.rows.keys()
-        # What went at the limit and came back is no history any more, unless it found no room once again.
-        there = {history_key(fact) for fact in self.rows.values()}
-        back = [fact for fact in self.past if fact.status == "evicted" and history_key(fact) in there]
-        changed = [fact for each, fact in self.rows.items() if self._before.get(each) is not fact]
-        edited = {key: record for key, record in self._records.items() if record and record.fact_id in self.rows}
-        return [
-            *(
-                record.put(self.owner, key) if record else delete(history, key)
-                for key, record in self._records.items()
-                if key not in edited
-            ),
-            *(put(facts, self.key_of(fact.id), to_item(fact)) for fact in changed),
-            *(put(history, history_key(fact), to_item(fact)) for fact in self.archived),
-            *(delete(history, history_key(fact)) for fact in (*self._dropped, *back)),
-            *(delete(again, each) for each in sorted(silent)),
-            *(delete(facts, self.key_of(each)) for each in sorted(gone & self._before.keys())),
-            *(put(again, each, self.said[each].to_json(each, self.epoch)) for each in sorted(repeated)),
-            *(record.put(self.owner, key) for key, record in edited.items()),
-        ]
-
-    def key_of(self, fact_id: str) -> str:
-        """Return the store key of a fact."""
-        return self.homes.get(fact_id, fact_id)
+    given = checked(content=content, category=category, confidence=confidence, source=source, pinned=pinned)
+    until, said = checked_expiry(expires_at), given["content"]
+    is_suspect = admitted(said, "content") is not None
+    status: Status = "quarantined" if is_suspect and not facts.saying(said) else "active"
+    now, epoch = facts.now, facts.control.epoch
+    return write(facts, Fact(**given, created_at=now, updated_at=now, epoch=epoch, status=status, valid_to=until))
 
 
-def history_key(fact: Fact) -> str:
-    """Return the key under which history keeps a revision of a fact."""
-    return f"{fact.id}.{fact.revision}"
+def write(facts: FactSet, draft: Fact) -> Fact:
+    """Add a new fact and return it, or confirm the one that says this already; `MemoryFull` if nothing may go."""
+    waiting = facts.saying(draft.content, "waiting")
+    if waiting is not None and draft.status == "active":  # nobody has to say yes to it any more
+        facts.drop(waiting.id)
+    if known := facts.saying(draft.content, draft.status):
+        facts.confirm(known.id, Confirmation(draft.created_at))
+        logger.info("skipped a duplicate of %s", known.id)
+        return known
+    if draft.status == "active" and facts.is_full():
+        raise MemoryFull(facts.config.max_facts)
+    fact = facts.place(draft)
+    facts.limit()
+    logger.info("created %s", fact.id)
+    return fact
+
+
+def restore(facts: FactSet, fact_id: str) -> Fact:
+    """Make a fact that went at the limit an active one, in the weakest's place; `FactNotFound` for any other id."""
+    for gone in facts.evicted():
+        if gone.id == fact_id:
+            return create(facts, gone.content, gone.category, gone.confidence, source=gone.source, pinned=gone.pinned)
+    raise FactNotFound(fact_id)
+
+
+def insert(
+    facts: FactSet, drafts: Sequence[Fact], fresh: Collection[str] = ()
+) -> tuple[list[Fact | Reason], Collection[str]]:
+    """Add facts that were exported, beside those that are there, within the limit; what is known stays as it is.
+
+    Args:
+        drafts: The facts.
+        fresh: Ids of facts that came earlier in the same import, which count as new too.
+
+    Returns:
+        For each, in their order, the fact that it became, or why it became none; and the ids of all facts that are
+        there now.
+    """
+    done = [facts.add(draft) for draft in drafts]
+    facts.limit(fresh)
+    # A person wants them: that they were deleted once no longer counts.
+    _let_in(facts, (fact for fact in done if isinstance(fact, Fact) and fact.id in facts.rows))
+    return done, facts.rows.keys()
+
+
+def update(
+    facts: FactSet,
+    fact_id: str,
+    *,
+    content: str | None = None,
+    category: str | None = None,
+    confidence: float | None = None,
+    pinned: bool | None = None,
+    source: Source | None = None,
+    expires_at: str | None = None,
+    revision: int | None = None,
+) -> Fact:
+    """Change the given fields and return the fact; its id and `created_at` stay, what it said goes to history.
+
+    What was said before this does not change the fact any more, nor bring back what it said. A fact whose new content
+    reads as an order waits for review.
+
+    Args:
+        fact_id: Which fact.
+        content: What it is to say.
+        category: One of the six categories.
+        confidence: From 0.0 to 1.0.
+        pinned: Whether an eviction spares it.
+        expires_at: Until when it holds, as in `create`; empty takes an end back.
+        source: Who edits it, if not the library; evictions spare what the page, the API or the command line wrote.
+        revision: The fact's `revision` as the caller read it; `None` changes whatever is there.
+
+    Raises:
+        FactNotFound: If the id is unknown.
+        FactChanged: If it has another revision by now, with what is there (`fact`).
+        ValueError: If a value is invalid, the new content holds a secret, or another fact already says it.
+    """
+    old = facts.find(fact_id)
+    if revision not in (None, old.revision):
+        raise FactChanged(old)
+    if source:
+        checked(source=source)
+    given: dict[str, Any] = {"content": content, "category": category, "confidence": confidence, "pinned": pinned}
+    new = replace(old, **checked(**{name: each for name, each in given.items() if each is not None}))
+    if expires_at is not None:
+        new = replace(new, valid_to=checked_expiry(expires_at))
+    if new == old:
+        return old
+    if new.content != old.content:  # what the old words said of its time need not hold for the new ones
+        is_suspect = admitted(new.content, "content") is not None
+        status = "quarantined" if is_suspect else old.status
+        new = replace(new, valid_from="", valid_to=expires_at or "", status=status)
+    twin = facts.saying(new.content, new.status)
+    if twin is not None and twin.id != old.id:
+        raise DuplicateFact(twin.id)
+    # Who pins what a conversation said does not become its author.
+    is_rewritten = replace(new, pinned=old.pinned) != old
+    new = replace(new, source=source if source and is_rewritten else old.source)
+    facts.archived.append(replace(old, status="superseded", replaced_by=old.id))
+    # What was said before an edit does not bring back what the fact said then.
+    if normalize(old.content) != normalize(new.content):
+        facts.bar(facts.chain_of([old]), messages=False)
+        facts.let_in(new.content)  # nor does it keep out what the fact says again
+    return facts.put_by_hand(new)
+
+
+def release(facts: FactSet, fact_id: str, *, content: str | None = None) -> Fact:
+    """Make a quarantined fact an active one, after a person read it; arguments and errors are `approve`'s."""
+    return _free(facts, fact_id, "quarantined", content)
+
+
+def approve(facts: FactSet, fact_id: str, *, source: Source, content: str | None = None) -> Fact:
+    """Make a waiting fact an active one, because a person said yes. To say no, `retire` it.
+
+    Args:
+        fact_id: Which fact.
+        source: Where the person said so: `page`, `api` or `cli`. What a conversation or a program says is no yes.
+        content: What it is to say instead, in the person's words.
+
+    Raises:
+        FactNotFound: If no waiting fact has the id, or it has waited too long.
+        MemoryFull: If every fact that is there is protected: it goes on waiting.
+        ValueError: If the source is none of a person's, or the content is invalid or holds a secret.
+    """
+    if source not in BY_HAND:
+        raise ValueError(f"source must be one of {', '.join(sorted(BY_HAND))}, as only a person approves")
+    return _free(facts, fact_id, "waiting", content)
+
+
+def _free(facts: FactSet, fact_id: str, status: Status, content: str | None) -> Fact:
+    """Make a fact of this status an active one, after a person looked at it; at a full memory the weakest goes."""
+    old = fact = facts.find(fact_id)
+    if fact.status != status:
+        raise FactNotFound(fact_id)
+    said = fact.content if content is None else checked_content(content)
+    admitted(said, "content")
+    if said != fact.content:
+        fact = replace(fact, valid_from="", valid_to="")  # what the old words said of its time
+    was_full, known = facts.is_full(), facts.saying(said)
+    facts.drop(fact.id)
+    # Stored texts are screened again whenever a prompt shows them: this tells that a person has read the text.
+    freed = replace(fact, content=said, status="active", reviewed=review_digest(said))
+    free = known or facts.put_by_hand(freed)
+    # In the words of the message it must not be used either.
+    if normalize(old.content) != normalize(said):
+        facts.bar(facts.chain_of([old]))
+    facts.let_in(said)  # whatever became of these words before: a person wants them
+    wrong = facts.rows.get(fact.replaces)
+    if wrong is not None and wrong.status == "active" and wrong.id != free.id:
+        free = facts.supersede(wrong, free)
+    elif known is None and was_full:
+        raise MemoryFull(facts.config.max_facts)
+    facts.limit(fresh={free.id})
+    return free
+
+
+def retire(facts: FactSet, *fact_ids: str) -> str:
+    """Stop using facts: they go to history, from where one `undo` restores them, and do not come back otherwise.
+
+    One that waits for a person goes without a way back: nobody used it. Of several, unknown ids are passed over.
+
+    Returns:
+        The time of the change, for `undo`.
+
+    Raises:
+        FactNotFound: If there is none of them.
+    """
+    found = [facts.rows[each] for each in dict.fromkeys(fact_ids) if each in facts.rows]
+    if not found:
+        raise FactNotFound(", ".join(fact_ids))
+    facts.let_go(fact for fact in found if fact.status in HELD)
+    going = tuple(fact for fact in found if fact.status not in HELD)
+    for fact in going:
+        facts.archive(fact.id, "ended")
+    _take_back(facts, UndoneFacts(removed=going))
+    logger.info("retired %s", ", ".join(fact.id for fact in found[:5]))
+    return facts.now
+
+
+def delete(facts: FactSet, fact_id: str) -> None:
+    """Delete a fact for good, with what it corrected and was corrected by, their history and confirmations.
+
+    It does not come back from messages said before, and no undo reaches behind it. What is pending, and the journal,
+    keep such messages: `memory.forget.erase.erase_fact` deletes those too.
+
+    Raises:
+        FactNotFound: If no fact has or had the id.
+    """
+    facts.erase(facts.chain_with(fact_id))
+    logger.info("deleted %s", fact_id)
+
+
+def undo(facts: FactSet, at: str = "") -> UndoneFacts | None:
+    """Take back the last change of the facts, whoever made it; undoing again does it again.
+
+    What was deleted for good, and what an update wrote into the profile, does not come back.
+
+    There is no log of changes: rows and history tell when each fact came, changed or went. All that happened at the
+    newest of these times is one change, since an update stamps everything it does with one time. Taking it back is
+    a change of its own, by hand, so taking back again does it again.
+
+    Args:
+        at: The time (ISO 8601) of the change to take back, whatever came after it; by default the last one. A fact
+            that has changed again since stays as it is.
+
+    Returns:
+        What that changed; `None` if nothing changed since facts were erased, or at that time.
+    """
+    earlier = {(fact.id, fact.revision): fact for fact in facts.past}
+    # Without the revision before, nobody can tell what one changed: history is bounded, and a hand may edit it.
+    changed = [fact for fact in facts.active() if fact.revision == 1 or (fact.id, fact.revision - 1) in earlier]
+    last = {fact.id: fact for fact in sorted(facts.past, key=lambda fact: fact.revision)}
+    changed += [fact for fact in last.values() if fact.id not in facts.rows and fact.replaced_by != fact.id]
+    times = {fact.updated_at for fact in changed}
+    chosen = at or max(times, default="")
+    if chosen not in times or chosen <= facts.control.erased_at.get(facts.owner.agent_name, ""):
+        return None
+    restored: list[Fact] = []
+    removed: list[Fact] = []
+    for fact in changed:
+        if fact.updated_at != chosen:
+            continue
+        before = earlier.get((fact.id, fact.revision - 1))
+        edited = before if before and before.replaced_by == fact.id else None
+        if fact.id not in facts.rows:
+            if facts.saying(fact.content) is None:  # or another one has its place
+                restored.append(facts.bring_back(fact))
+        elif edited and (facts.saying(edited.content) or fact).id == fact.id:
+            # Replaced by itself marks an edit, so that undoing once more brings this text back.
+            facts.archived.append(replace(fact, status="superseded", replaced_by=fact.id))
+            restored.append(facts.bring_back(replace(edited, revision=fact.revision)))
+        else:
+            # A new fact ends, and one whose words before the edit another one says by now. One that was brought
+            # back is again what it was before that: ended, or superseded.
+            like = before if before and not edited else replace(fact, status="ended", replaced_by="")
+            facts.archive(fact.id, like.status, replaced_by=like.replaced_by)
+            removed.append(fact)
+    done = UndoneFacts(tuple(restored), tuple(removed))
+    _take_back(facts, done)
+    logger.info("took back a change: restored %d, removed %d", len(restored), len(removed))
+    return done
+
+
+def _take_back(facts: FactSet, done: UndoneFacts) -> None:
+    """Keep the limit, and what is learned and told, once a person takes facts back or restores them."""
+    facts.limit()
+    # Without what it corrected: that may be true again.
+    for fact in done.removed:
+        facts.bar(facts.chain_of([fact]))
+    _let_in(facts, done.restored)
+
+
+def _let_in(facts: FactSet, wanted: Iterable[Fact]) -> None:
+    chain = facts.chain_of(wanted)
+    facts.let_in(*chain.contents, messages=chain.sources)
+
+
+def sweep(facts: FactSet, now: float) -> tuple[int, int]:
+    """Move facts that hold no longer into history, and let go of what has waited for a yes as long as it may.
+
+    Args:
+        now: Seconds since 1970.
+
+    Returns:
+        How many of each. Said again, the ones are learned again, and the others wait again.
+    """
+    over = [fact for fact in facts.active() if is_over(fact, now)]
+    lapsed = [fact for fact in facts.rows.values() if has_lapsed(fact, now, facts.config.approval_days)]
+    for fact in over:
+        facts.archive(fact.id, "ended")
+    if lapsed:
+        facts.count_edit()
+        facts.let_go(lapsed)
+    return len(over), len(lapsed)

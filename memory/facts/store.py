@@ -1,23 +1,172 @@
-"""FactStore: one user's facts in any BaseStore, with a synchronous and an asynchronous door to each operation."""
+"""FactStore: one user's facts in any BaseStore, with a synchronous and an asynchronous door to each operation.
+
+`FactEffects` has the operations as effects on a store, so that others can put them together with effects of their own.
+"""
 
 import inspect
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_args, get_origin
 
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.door import StoreEffects, arun, run
-from memory.facts.effects import FactEffects
+from memory.control import read_epoch
+from memory.door import StoreEffects, arun, run, side_by_side, transaction
+from memory.facts import rules
+from memory.facts.applying import change_facts
+from memory.facts.chain import linked, with_ends
+from memory.facts.changes import Extraction, Outcome
+from memory.facts.fact import HISTORY, Fact, FactNotFound, Status, checked_content, strongest_first, timestamp
+from memory.facts.fact_set import FactSet, first_revisions
+from memory.facts.records import Confirmations
+from memory.facts.rows import MemorySnapshot, read_fact_set, read_snapshot, save
 from memory.namespaces import Owner
+from memory.recall.search import search_facts
+from memory.recall.vectors import QueryVector, read_vectors
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Operation = Callable[Concatenate[FactEffects, P], StoreEffects[T]]
+Facts = list[Fact]
+Operation = Callable[Concatenate["FactEffects", P], StoreEffects[T]]
 Door = Callable[Concatenate["FactStore", P], T]
 AsyncDoor = Callable[Concatenate["FactStore", P], Coroutine[Any, Any, T]]
+
+
+def _operation(
+    rule: Callable[Concatenate[FactSet, P], T],
+    said: Callable[..., Sequence[str]] | None = None,
+    *,
+    whole: bool = False,
+    by_hand: bool = False,
+) -> Operation[P, T]:
+    """Return what carries out a rule: one transaction reads the facts, and writes what becomes of them.
+
+    Args:
+        rule: What it does, and returns.
+        said: Returns what is about to be added, of the rule's arguments.
+        whole: Whether the rule needs all that the facts said.
+        by_hand: Whether it is a change that a person makes.
+    """
+
+    @wraps(rule)
+    @transaction
+    def operation(self: "FactEffects", /, *args: P.args, **kwargs: P.kwargs) -> StoreEffects[T]:
+        facts = yield from self.read(said and said(*args, **kwargs), whole=whole)
+        if by_hand:
+            facts.count_edit()
+        value = rule(facts, *args, **kwargs)
+        yield from save(facts)
+        return value
+
+    return cast("Operation[P, T]", operation)
+
+
+class FactEffects:
+    """One owner's facts.
+
+    Args:
+        owner: Whose facts.
+        config: Limits and protected categories.
+        clock: Seconds since 1970.
+    """
+
+    def __init__(self, owner: Owner, config: MemoryConfig, clock: Callable[[], float]) -> None:
+        self.owner, self.config, self._clock = owner, config, clock
+
+    create = _operation(rules.create, lambda content, *_, **__: [checked_content(content)])
+    restore = _operation(rules.restore, whole=True)
+    insert = _operation(rules.insert, lambda drafts, *_: [draft.content for draft in drafts])
+    update = _operation(rules.update, by_hand=True)
+    release = _operation(rules.release, lambda *_, **__: (), by_hand=True)
+    approve = _operation(rules.approve, lambda *_, **__: (), by_hand=True)
+    retire = _operation(rules.retire, whole=True, by_hand=True)
+    delete = _operation(rules.delete, whole=True, by_hand=True)
+    undo = _operation(rules.undo, whole=True, by_hand=True)
+
+    def get(self, fact_id: str) -> StoreEffects[Fact]:
+        """Return an active or quarantined fact; `FactNotFound` (a KeyError) for an unknown id."""
+        return (yield from self.read()).find(fact_id)
+
+    def list(self, status: Status | None = "active") -> StoreEffects[Facts]:
+        """Return the facts of one status, pinned ones first, then the strongest; of history, `superseded` and `ended`.
+
+        Args:
+            status: Which ones; `None` returns all that are no history.
+        """
+        facts = yield from self.read(whole=status in HISTORY)
+        found = [*facts.rows.values()] if status not in HISTORY else with_ends(facts.past, facts.every)
+        found = facts.evicted() if status == "evicted" else found
+        strongest = strongest_first([fact for fact in found if status in (None, fact.status)])
+        return sorted(strongest, key=lambda fact: not fact.pinned)
+
+    def search(
+        self,
+        query: str,
+        limit: int | None = 10,
+        *,
+        status: Status = "active",
+        question: QueryVector | None = None,
+        only_asked: bool = False,
+    ) -> StoreEffects[Facts]:
+        """Return the facts that hold the query, strongest first, then those that recall ranks for it, best first.
+
+        Args:
+            query: A word or a sentence, whatever its case; nothing is found by white space or punctuation alone.
+            limit: So many at most; `None` returns all.
+            status: Which facts are searched.
+            question: What an embedder makes of the query: then facts are found by their meaning, too.
+            only_asked: Leave out what nothing of the query finds, but words that it shares with another hit, or the
+                conversation that both are from: for a search that a person typed.
+        """
+        facts, epoch = yield from side_by_side(self.list(status), read_epoch(self.owner))
+        vectors = {}
+        if question is not None:
+            vectors = yield from read_vectors(self.owner, epoch, question.embedder)
+        found = search_facts(facts, query, question, vectors, only_asked=only_asked)
+        return found[: None if limit is None else max(0, limit)]
+
+    def history(self, fact_id: str) -> StoreEffects[Facts]:
+        """Return all that a fact said, oldest first; the last one is what it says now, if it is still there.
+
+        What it corrected, and what corrected it, is among it: `replaces` and `replaced_by` name the other, and
+        `valid_to` of what was corrected is the day on which the other was said.
+
+        Raises:
+            FactNotFound: If no fact has or had the id.
+        """
+        every = (yield from self.read(whole=True)).every
+        ids = linked(every, [fact_id], by_words=False)
+        if not ids:
+            raise FactNotFound(fact_id)
+        return sorted(
+            with_ends([fact for fact in every if fact.id in ids], every),
+            key=lambda fact: (fact.status not in HISTORY, fact.updated_at, fact.created_at, fact.revision),
+        )
+
+    def confirmations(self, fact_id: str) -> StoreEffects[Confirmations]:
+        """Tell how often a fact was said again, and when; `FactNotFound` for an unknown id."""
+        facts = yield from self.read(())
+        return facts.said.get(facts.find(fact_id).id, Confirmations())
+
+    def snapshot(self) -> StoreEffects[MemorySnapshot]:
+        """Return everything that may be injected or shown to the extractor: active facts and profile, as stored.
+
+        A stored text that holds a secret or reads as an order is left out, whoever wrote it there, unless a person
+        released it from quarantine.
+        """
+        return read_snapshot(self.owner)
+
+    @transaction
+    def apply(self, extraction: Extraction, *, thread_id: str, epoch: str, now: str) -> StoreEffects[Outcome]:
+        """Apply what was extracted; applying it twice is the same as once."""
+        return change_facts(self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config)
+
+    def read(self, said: Sequence[str] | None = None, *, whole: bool = False) -> StoreEffects[FactSet]:
+        """Read the facts as they are now, to add what these texts say, or with all that they said."""
+        keys = None if said is None else first_revisions(self.owner, said)
+        return read_fact_set(self.owner, keys, whole=whole, now=timestamp(self._clock()), config=self.config)
 
 
 def _doors(operation: Operation[P, T]) -> tuple[Door[P, T], AsyncDoor[P, T]]:
@@ -31,11 +180,15 @@ def _doors(operation: Operation[P, T]) -> tuple[Door[P, T], AsyncDoor[P, T]]:
     async def adoor(self: "FactStore", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await arun(self._store, operation(self._facts, *args, **kwargs))
 
-    # Or `help` would show the effects in the place of their value.
+    # Or `help` would show the facts in the place of the store, and effects in the place of their value.
     signature = inspect.signature(operation)
-    *_, value = get_args(signature.return_annotation)
+    first, *rest = signature.parameters.values()
+    value = signature.return_annotation
+    value = get_args(value)[-1] if get_origin(value) is Generator else value
     for each in (door, adoor):
-        vars(each)["__signature__"] = signature.replace(return_annotation=value)
+        vars(each)["__signature__"] = inspect.Signature(
+            [first.replace(name="self", annotation=inspect.Parameter.empty), *rest], return_annotation=value
+        )
     return door, adoor
 
 

@@ -10,7 +10,7 @@ from memory import prompts
 from memory.control import read_control
 from memory.door import StoreEffects, read_many, side_by_side
 from memory.facts.fact import Fact
-from memory.facts.snapshot import MemorySnapshot, read_snapshot
+from memory.facts.rows import MemorySnapshot, read_snapshot
 from memory.forms import plain, read_as
 from memory.injection.block import TextCounter, fact_line, render_memory_block, turn_line
 from memory.journal.entry import line_id
@@ -141,4 +141,4 @@ def read_snapshot_with(owner: Owner, lines: Sequence[Line]) -> StoreEffects[Memo
         and (text := turn_line(entry.day, one.speaker, one.text))
     }
     shown = replace(snapshot, lines=texts, edit=control.edit)
-    return shown if control.use else shown.unused()
+    return shown if control.use else replace(shown, facts=(), profile={}, lines={}, is_used=False)

@@ -8,7 +8,7 @@ from typing import Final
 from memory.config import Category
 from memory.context.tokens import count_tokens
 from memory.facts.fact import Fact, is_protected, moment
-from memory.facts.snapshot import MemorySnapshot
+from memory.facts.rows import MemorySnapshot
 from memory.facts.words import without_repeats
 from memory.injection.block import TextCounter, fact_line, fitting_facts, line_of
 from memory.injection.injected import NOT_USED, Delta, Entry, Injected, render_delta, render_deltas

@@ -13,10 +13,10 @@ from memory.config import HOLDS, Hold
 from memory.control import count_edit, read_control
 from memory.door import StoreEffects, delete, put, side_by_side, transaction
 from memory.facts.chain import Chain, dormant
-from memory.facts.deletions import message_key, text_key
 from memory.facts.fact import HELD, may_be_used
-from memory.facts.rows import ANSWER, read_fact_history
-from memory.facts.rules import FactSet
+from memory.facts.fact_set import FactSet
+from memory.facts.records import ANSWER, message_keys, text_key
+from memory.facts.rows import read_fact_set
 from memory.facts.words import words
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import JournalView, read_journal, read_view
@@ -49,7 +49,7 @@ class Untold(NamedTuple):
 
 def read_past(owner: Owner, epoch: str) -> StoreEffects[list[JournalEntry]]:
     """Read what of an owner's journal may be told again, oldest first."""
-    entries, facts = yield from side_by_side(read_journal(owner, epoch), read_fact_history(owner))
+    entries, facts = yield from side_by_side(read_journal(owner, epoch), read_fact_set(owner, whole=True))
     return _told_of(facts, entries)
 
 
@@ -62,7 +62,7 @@ def read_tellable_view(owner: Owner, known: JournalView | None = None) -> StoreE
     """
     # No later than the rest: an edit in between is seen by the next look, as it is counted again at its end.
     control, view, facts = yield from side_by_side(
-        read_control(owner), read_view(owner, known), read_fact_history(owner)
+        read_control(owner), read_view(owner, known), read_fact_set(owner, whole=True)
     )
     edit = control.edit
     if known and known.edit != edit and not view.is_whole:
@@ -86,7 +86,7 @@ def _told_of(facts: FactSet, entries: Sequence[JournalEntry]) -> list[JournalEnt
 
 def read_untold(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[list[Untold]]:
     """Read what nothing may tell of each entry."""
-    return untold_of((yield from read_fact_history(owner)), entries)
+    return untold_of((yield from read_fact_set(owner, whole=True)), entries)
 
 
 def untold_of(facts: FactSet, entries: Sequence[JournalEntry]) -> list[Untold]:
@@ -101,12 +101,9 @@ def untold_of(facts: FactSet, entries: Sequence[JournalEntry]) -> list[Untold]:
     told, released = _told(facts, screened)
     found = []
     for entry in screened:
-        gone = {
-            one.id
-            for one in (entry.messages if is_any else ())
-            if message_key(entry.thread_id, one.id) in facts.notes
-            or (shunned.ids and shunned.is_in(entry.thread_id, one))
-        }
+        records = message_keys({entry.thread_id: [one.id for one in entry.messages]}) if is_any else {}
+        gone = {each for key, each in records.items() if key in facts.notes}
+        gone |= {one.id for one in entry.messages if shunned.ids and shunned.is_in(entry.thread_id, one)}
         lifted = _lifted(entry, told, released)
         answers = {one: facts.notes.get(_answer_key(entry, one), {}).get("yes") for one in entry.held}
         held = {one: {*why} - lifted for one, why in entry.held.items() if answers[one] is not True}

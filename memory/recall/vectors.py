@@ -191,7 +191,7 @@ def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
         embedder: The embedder's name; vectors of another one are made anew.
     """
     facts, stored = yield from side_by_side(read_fact_set(owner), scan(owner.namespace("vectors")))
-    epoch = facts.epoch
+    epoch = facts.control.epoch
     journal = yield from read_past(owner, epoch)
     texts: dict[tuple[str, str], Sequence[str]] = {
         ("facts", facts.key_of(fact.id)): (fact.content,) for fact in facts.active()

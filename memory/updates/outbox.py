@@ -13,11 +13,11 @@ from langgraph.store.base import Item, ListNamespacesOp, MatchCondition, Op
 
 from memory.control import Control, belongs, read_control
 from memory.door import PAGE, StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
+from memory.forget.threads import ErasedThread, erased_between, read_thread_erase
 from memory.forms import plain, read_as
 from memory.message import iso_time
 from memory.namespaces import DUE, Kind, Owner, owner_of, thread_namespace
 from memory.text import digest
-from memory.threads import ErasedThread, erased_between, read_thread_erase
 from memory.updates.entry import Entry
 from memory.updates.transcript import ThreadView, without_edits
 

@@ -20,9 +20,8 @@ from memory.door import StoreEffects, scan, side_by_side, transaction
 from memory.extraction.extraction import extract_facts
 from memory.facts.applying import change_facts
 from memory.facts.changes import Extraction
-from memory.facts.deletions import forgotten_messages
 from memory.facts.profile import texts_of
-from memory.facts.snapshot import MemorySnapshot, read_snapshot
+from memory.facts.rows import MemorySnapshot, forgotten_messages, read_snapshot
 from memory.journal.entry import JournalEntry, day_of, entries_of
 from memory.journal.journal import read_held, redact, tell
 from memory.message import StoredMessage, with_replies

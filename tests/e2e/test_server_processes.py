@@ -16,7 +16,7 @@ import pytest
 from langgraph_sdk import get_sync_client
 
 from memory.door import arun
-from memory.threads import IN_FLIGHT_SECONDS, Deletion, record_deletion
+from memory.forget.threads import IN_FLIGHT_SECONDS, Deletion, record_deletion
 from tests.archive_lines import document_of
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer

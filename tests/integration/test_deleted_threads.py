@@ -18,8 +18,8 @@ from graphs.persistence.sqlite_saver import open_checkpointer
 from graphs.server.deletions import DeletionDoor, Deletions
 from memory.door import arun
 from memory.facts.store import FactStore
+from memory.forget.threads import IN_FLIGHT_SECONDS, Deletion, deletions_left, record_deletion
 from memory.namespaces import DELETIONS, Owner, thread_namespace
-from memory.threads import IN_FLIGHT_SECONDS, Deletion, deletions_left, record_deletion
 from tests.fact_sets import apply, change, facts_of
 from tests.fakes import Clock
 

@@ -3,7 +3,7 @@
 from langgraph.store.memory import InMemoryStore
 
 from memory.door import run
-from memory.threads import NEVER_ERASED, erased_between, read_thread_epoch, write_thread_epoch
+from memory.forget.threads import NEVER_ERASED, erased_between, read_thread_epoch, write_thread_epoch
 from memory.turn import TurnEpochs
 
 

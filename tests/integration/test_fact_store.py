@@ -7,8 +7,8 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from memory.facts.changes import Extraction
-from memory.facts.confirmations import KEPT_CONFIRMATIONS
 from memory.facts.fact import FactNotFound, to_item
+from memory.facts.records import KEPT_CONFIRMATIONS
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.fact_sets import NOW, apply, change, facts_of, item_of

@@ -22,10 +22,10 @@ from graphs.tools_of_memory import NAMES, memory_tools
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
 from memory.door import run
-from memory.erase import aerase_thread
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import Source
 from memory.facts.store import FactStore
+from memory.forget.erase import aerase_thread
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage

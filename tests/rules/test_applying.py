@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 
 from memory.config import MemoryConfig
-from memory.facts.applying import FactUpdate
+from memory.control import Control
+from memory.facts import applying, rules
 from memory.facts.changes import Change, Extraction, Outcome, Refusal, reasons
 from memory.facts.fact import Fact, is_protected
-from memory.facts.rules import FactSet
+from memory.facts.fact_set import FactSet
 from memory.namespaces import Owner
 from tests.fact_sets import facts_of
 
@@ -25,9 +26,9 @@ def draft(content: str, confidence: float = 0.8, **fields: Any) -> Fact:
 
 
 def fact_set_of(*facts: Fact) -> FactSet:
-    fact_set = FactSet(ADA, epoch="e", now=SAID)
+    fact_set = FactSet(ADA, control=Control("e"), now=SAID)
     for fact in facts:
-        fact_set.create(fact, MemoryConfig(), "test")
+        rules.write(fact_set, fact)
     return fact_set
 
 
@@ -40,9 +41,8 @@ def apply(
     before: FactSet, *changes: Change, refused: tuple[Refusal, ...] = (), thread_id: str = "t", **config: Any
 ) -> tuple[FactSet, Outcome]:
     """Return what a later transaction makes of the facts, and what happened."""
-    fact_set = FactSet(ADA, before.rows, epoch="e", now=NOW)
-    update = FactUpdate(fact_set, thread_id, MemoryConfig(**config))
-    return fact_set, update.apply(Extraction(changes=changes, refused=refused))
+    fact_set = FactSet(ADA, before.rows, control=Control("e"), config=MemoryConfig(**config), now=NOW)
+    return fact_set, applying.apply(fact_set, Extraction(changes=changes, refused=refused), thread_id)
 
 
 def contents_of(fact_set: FactSet) -> set[str]:
@@ -190,12 +190,14 @@ def test_F8_a_memory_full_of_protected_facts_refuses_with_the_reason() -> None:
 
 
 def test_a_change_that_the_user_deleted_is_refused() -> None:
-    wanted = change("Lives in Bergen")
-    fact_set = FactSet(ADA, now=NOW)
-    outcome = FactUpdate(fact_set, "t", MemoryConfig()).apply(Extraction(changes=(wanted,)), {wanted})
+    facts = facts_of(InMemoryStore())
+    facts.delete(facts.create("Lives in Bergen", "knowledge", 0.8).id)
+    before = Extraction(changes=(change("Lives in Bergen", said_at=BEFORE),))
 
-    assert not fact_set.rows
-    assert reasons(outcome.refused) == {"forgotten": 1}
+    done = facts.apply(before, thread_id="t", epoch="initial", now=NOW)
+
+    assert not facts.list()
+    assert reasons(done.refused) == {"forgotten": 1}
 
 
 changes = st.lists(

@@ -12,7 +12,7 @@ import pytest
 
 HOUSE = Path(__file__).parents[2]
 EVERYONE_MAY_KNOW = {"config", "namespaces", "text", "prompts", "message"}
-EVERYONE_MAY_KNOW |= {"door", "effects", "forms", "control", "threads", "provider_reason", "tracing"}
+EVERYONE_MAY_KNOW |= {"door", "effects", "forms", "control", "provider_reason", "tracing"}
 COUNTING = {"memory.context.tokens", "memory.context.budget"}
 MAY_KNOW = {
     "context": {"context"},
@@ -30,17 +30,16 @@ MAY_KNOW = {
         "screening",
         "journal",
         "recall",
-        "erase",
+        "forget",
+        "turn",
         "budget",
     },
-    "erase": {"erase", "facts", "journal", "updates", "context"},
-    "turn": {"turn", "facts", "updates", "injection", "journal"},
-    "tool_calls": {"turn", "facts", "extraction", "updates", "injection", "screening", "erase"},
+    "forget": {"forget", "facts", "journal", "updates", "context"},
+    "turn": {"turn", "facts", "updates", "injection", "journal", "forget"},
+    "tool_calls": {"turn", "facts", "extraction", "updates", "injection", "screening", "forget"},
     "tool_lookups": {"tool_calls", "facts", "journal", "recall", "injection", "screening"},
-    "unwritten": {"unwritten", "turn", "updates"},
-    "backfill": {"backfill", "facts", "journal", "updates", "turn", "archive", "erase"},
+    "backfill": {"backfill", "facts", "journal", "updates", "turn", "archive", "forget"},
     "budget": {"budget"},
-    "retention": {"retention", "facts", "updates"},
     "archive": {"archive", "facts", "screening", "journal", "updates"},
 }
 

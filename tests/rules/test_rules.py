@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.config import CATEGORIES, MemoryConfig
+from memory.facts import rules
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, fact_ids, is_protected
-from memory.facts.rules import MAX_HELD, FactSet
+from memory.facts.fact_set import MAX_HELD, FactSet
 from memory.namespaces import Owner
 
 ADA = Owner.of("ada")
@@ -26,10 +27,10 @@ def fact_set_of(*facts: Fact, config: MemoryConfig = DEFAULTS) -> FactSet:
     """Return what a transaction reads that follows those in which these facts were written one by one."""
     rows: dict[str, Fact] = {}
     for fact in facts:
-        fact_set = FactSet(ADA, rows, now=T1)
-        fact_set.create(fact, config, "test")
+        fact_set = FactSet(ADA, rows, config=config, now=T1)
+        rules.write(fact_set, fact)
         rows = fact_set.rows
-    return FactSet(ADA, rows, now=T1)
+    return FactSet(ADA, rows, config=config, now=T1)
 
 
 def id_of(content: str, n: int = 0) -> str:
@@ -52,7 +53,7 @@ drafts = st.builds(
 
 def test_F4_a_new_fact_gets_an_id_of_8_hex_digits() -> None:
     fact_set = FactSet(ADA)
-    fact = fact_set.create(draft("Lives in Oslo"), DEFAULTS, "e")
+    fact = rules.write(fact_set, draft("Lives in Oslo"))
 
     assert fact.id.startswith("fact_")
     assert int(fact.id[5:], 16) < 2**32
@@ -75,7 +76,7 @@ def test_F7_variants_of_case_space_form_and_trailing_punctuation_are_one_fact(on
     fact_set = fact_set_of(draft(one))
     (first,) = fact_set.rows.values()
 
-    assert fact_set.create(draft(other, 0.3, category="goal"), DEFAULTS, "2") == first
+    assert rules.write(fact_set, draft(other, 0.3, category="goal")) == first
     assert fact_set.rows == {first.id: first}
     assert fact_set.said[first.id].times == (T0,)
 
@@ -104,7 +105,7 @@ def test_what_two_rows_say_is_known_while_one_of_them_is_there() -> None:
         fact_set = FactSet(ADA, {one.id: one, two.id: two}, now=T1)
         assert fact_set.saying("Lives in Oslo") in (one, two)
 
-        fact_set.retire(gone.id, "ended")
+        fact_set.archive(gone.id, "ended")
 
         assert fact_set.saying("Lives in Oslo") in ({one, two} - {gone})
         assert fact_set.over() == []
@@ -134,7 +135,7 @@ def test_F8_a_memory_full_of_protected_facts_refuses_the_new_one(pinned: bool) -
     fact_set = fact_set_of(draft("a", pinned=True), draft("b", source="page"), config=config)
 
     with pytest.raises(MemoryFull, match="all 2 facts are protected") as error:
-        fact_set.create(draft("c", 1.0, pinned=pinned), config, "e")
+        rules.write(fact_set, draft("c", 1.0, pinned=pinned))
 
     assert error.value.max_facts == 2
 
@@ -145,9 +146,9 @@ def test_F8_never_more_than_the_limit_and_only_the_weakest_unprotected_one_goes(
     fact_set = FactSet(ADA)
     for each in facts:
         before = set(fact_set.rows.values())
-        fact_set = FactSet(ADA, fact_set.rows)
+        fact_set = FactSet(ADA, fact_set.rows, config=config)
         try:
-            fact = fact_set.create(each, config, "e")
+            fact = rules.write(fact_set, each)
         except MemoryFull:
             assert len(before) == most
             assert all(map(is_protected, before))
@@ -171,15 +172,15 @@ def test_F4_ids_are_unique_and_creation_times_stay(operations: list[tuple[str, i
     fact_set = FactSet(ADA)
     created: dict[str, str] = {}
     for at, (operation, number, which) in enumerate(operations):
-        fact_set = FactSet(ADA, fact_set.rows, now=T1)
+        fact_set = FactSet(ADA, fact_set.rows, config=config, now=T1)
         ids = sorted(created)
         chosen = ids[which % len(ids)] if ids else ""
         if operation == "create":
             moment = f"2026-01-01T00:00:{at:02}+00:00"
-            fact = fact_set.create(draft(f"fact {number}", created_at=moment), config, "e")
+            fact = rules.write(fact_set, draft(f"fact {number}", created_at=moment))
             created.setdefault(fact.id, fact.created_at)
         elif operation == "update" and chosen and f"fact {number}" not in contents_of(fact_set):
-            fact_set.update(chosen, content=f"fact {number}")
+            rules.update(fact_set, chosen, content=f"fact {number}")
         elif operation == "delete" and chosen:
             fact_set.drop(chosen)
         ids_now = [fact.id for fact in fact_set.rows.values()]
@@ -195,14 +196,14 @@ def test_F4_an_id_that_another_fact_has_or_had_is_not_given_again() -> None:
     had.past = [draft("Lives in Oslo", id=first, status="ended")]
 
     for fact_set in (taken, had):
-        assert fact_set.create(draft("Lives in Oslo"), DEFAULTS, "e").id == id_of("Lives in Oslo", 1)
+        assert rules.write(fact_set, draft("Lives in Oslo")).id == id_of("Lives in Oslo", 1)
 
 
 def test_F6_update_changes_only_what_is_given_and_archives_what_was() -> None:
     fact_set = fact_set_of(draft("Lives in Oslo", source="page"))
     (old,) = fact_set.rows.values()
 
-    new = fact_set.update(old.id, confidence=0.4)
+    new = rules.update(fact_set, old.id, confidence=0.4)
 
     assert new == replace(old, confidence=0.4, updated_at=T1, revision=2)
     assert fact_set.archived == [replace(old, status="superseded", replaced_by=old.id)]
@@ -213,15 +214,15 @@ def test_F6_an_update_that_changes_nothing_writes_nothing() -> None:
     fact_set = fact_set_of(draft("Lives in Oslo"))
     (old,) = fact_set.rows.values()
 
-    assert fact_set.update(old.id, content="Lives in Oslo", confidence=0.8) == old
+    assert rules.update(fact_set, old.id, content="Lives in Oslo", confidence=0.8) == old
     assert fact_set.writes() == []
 
 
 def test_F6_the_old_content_of_an_edited_fact_can_be_learned_again() -> None:
     fact_set = fact_set_of(draft("Lives in Oslo"))
     (old,) = fact_set.rows.values()
-    edited = fact_set.update(old.id, content="Lives in Bergen")
-    again = fact_set.create(draft("Lives in Oslo"), DEFAULTS, "e")
+    edited = rules.update(fact_set, old.id, content="Lives in Bergen")
+    again = rules.write(fact_set, draft("Lives in Oslo"))
 
     assert edited.id == old.id != again.id
     assert contents_of(fact_set) == {"Lives in Oslo", "Lives in Bergen"}
@@ -231,7 +232,7 @@ def test_F6_an_update_cannot_make_two_facts_say_the_same() -> None:
     fact_set = fact_set_of(draft("Lives in Oslo"), draft("Lives in Bergen"))
 
     with pytest.raises(ValueError, match=r"content: fact_\w+ already says this"):
-        fact_set.update(id_of("Lives in Oslo"), content="lives in bergen.")
+        rules.update(fact_set, id_of("Lives in Oslo"), content="lives in bergen.")
 
 
 @pytest.mark.parametrize(
@@ -255,14 +256,14 @@ def test_F6_invalid_values_are_refused_with_the_field_s_name(field: str, value: 
     fact_set = fact_set_of(draft("Lives in Oslo"))
 
     with pytest.raises(ValueError, match=f"^{field} must"):
-        fact_set.update(id_of("Lives in Oslo"), **{field: value})
+        rules.update(fact_set, id_of("Lives in Oslo"), **{field: value})
 
 
 @pytest.mark.parametrize(
     "operation",
     [
-        lambda fact_set, wanted: fact_set.retire(wanted, "ended"),
-        lambda fact_set, wanted: fact_set.update(wanted, confidence=0.1),
+        lambda fact_set, wanted: fact_set.archive(wanted, "ended"),
+        lambda fact_set, wanted: rules.update(fact_set, wanted, confidence=0.1),
     ],
 )
 def test_F5_F6_an_unknown_id_is_a_key_error_that_tells_it(operation: Any) -> None:
@@ -278,8 +279,8 @@ def test_a_retired_fact_leaves_the_rows_and_its_id_is_never_given_again() -> Non
     fact_set = fact_set_of(draft("Lives in Oslo"))
     (old,) = fact_set.rows
 
-    fact_set.retire(old, "superseded", replaced_by="fact_11111111")
-    again = fact_set.create(draft("Lives in Oslo"), DEFAULTS, "e")
+    fact_set.archive(old, "superseded", replaced_by="fact_11111111")
+    again = rules.write(fact_set, draft("Lives in Oslo"))
 
     assert [(fact.status, fact.replaced_by) for fact in fact_set.archived] == [("superseded", "fact_11111111")]
     assert again.id != old
@@ -290,9 +291,10 @@ def test_the_order_in_which_facts_stay_does_not_depend_on_the_order_of_rows() ->
     rows = fact_set_of(*facts).rows
     config = MemoryConfig(max_facts=2)
 
-    forward, backward = FactSet(ADA, rows), FactSet(ADA, dict(reversed(list(rows.items()))))
-    forward.limit(config)
-    backward.limit(config)
+    forward = FactSet(ADA, rows, config=config)
+    backward = FactSet(ADA, dict(reversed(list(rows.items()))), config=config)
+    forward.limit()
+    backward.limit()
 
     assert set(forward.rows) == set(backward.rows)
     assert len(forward.rows) == 2
@@ -305,18 +307,18 @@ def test_a_quarantined_fact_counts_neither_as_duplicate_nor_for_the_limit_until_
     held = id_of("Obey")
     assert len(fact_set.rows) == 2
 
-    fact = fact_set.release(held, "quarantined", config)
+    fact = rules.release(fact_set, held)
 
     assert (fact.id, fact.status, fact.revision) == (held, "active", 2)
     assert fact_set.find(held) == fact
     with pytest.raises(FactNotFound):
-        fact_set.release(held, "quarantined", config)
+        rules.release(fact_set, held)
 
 
 def test_quarantined_facts_stay_until_a_person_answers_and_where_many_wait_an_import_brings_no_more() -> None:
     drafts = [draft(f"Obey {n}", status="quarantined") for n in range(MAX_HELD + 5)]
     fact_set = FactSet(ADA)
-    done = [fact_set.add(each, DEFAULTS) for each in drafts]
+    done = [fact_set.add(each) for each in drafts]
 
     assert done[MAX_HELD:] == ["full"] * 5
     assert [fact.content for fact in fact_set.rows.values()] == [each.content for each in drafts[:MAX_HELD]]

@@ -13,12 +13,12 @@ from memory.facts.changes import Change, Extraction, Outcome, Section
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, timestamp
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
+from memory.forget.retention import clean
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner, source_unit
 from memory.recall.past import read_past
-from memory.retention import clean
 from memory.tools import ToolCall
 from memory.turn import TurnEpochs
 from tests.archive_lines import document_of

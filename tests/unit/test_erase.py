@@ -1,6 +1,6 @@
 import pytest
 
-from memory.erase import erase_thread
+from memory.forget.erase import erase_thread
 from tests.memory_bench import MemoryBench
 
 

@@ -7,8 +7,8 @@ from langgraph.store.memory import InMemoryStore
 from memory.config import MemoryConfig
 from memory.door import run
 from memory.facts.store import FactStore
+from memory.forget.retention import KINDS, Cleaned, clean
 from memory.namespaces import Owner
-from memory.retention import KINDS, Cleaned, clean
 from memory.updates.outbox import owners_with
 from memory.updates.receipts import read_receipts
 from tests.fakes import Clock

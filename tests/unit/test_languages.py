@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from memory.facts.snapshot import MemorySnapshot
+from memory.facts.rows import MemorySnapshot
 from memory.facts.store import FactStore
 from memory.injection.injected import render_block
 from memory.injection.selection import TurnConditions, inject

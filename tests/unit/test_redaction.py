@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage
 
 from memory.door import run
-from memory.erase import erase_thread
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
+from memory.forget.erase import erase_thread
 from memory.journal.journal import read_journal
 from memory.message import StoredMessage, iso_time
 from tests.forgetting import erase_fact

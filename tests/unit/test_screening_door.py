@@ -8,7 +8,7 @@ from langgraph.store.memory import InMemoryStore
 
 from memory.config import MemoryConfig
 from memory.facts.fact import to_item
-from memory.facts.snapshot import MemorySnapshot
+from memory.facts.rows import MemorySnapshot
 from memory.facts.store import FactStore
 from memory.screening.door import plain, screened, without_suspects
 from tests.archives import import_document

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from memory.config import CATEGORIES
 from memory.facts.fact import Fact, timestamp
 from memory.facts.profile import StoredSection
-from memory.facts.snapshot import MemorySnapshot
+from memory.facts.rows import MemorySnapshot
 from memory.injection.injected import Injected, render_block, render_deltas
 from memory.injection.selection import (
     DELTA_SHARE,

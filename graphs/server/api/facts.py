@@ -17,8 +17,9 @@ from graphs.server.api.routing import (
     StrictModel,
 )
 from memory.config import Category
-from memory.facts.confirmations import is_unconfirmed, read_confirmations
-from memory.facts.fact import Fact, FactChanged, FactNotFound, Held, Source, Status
+from memory.facts.fact import DAY_SECONDS, Fact, FactChanged, FactNotFound, Held, Source, Status, timestamp
+from memory.facts.records import Confirmations
+from memory.facts.rows import read_fact_set
 
 router = MemoryRouter()
 
@@ -171,9 +172,13 @@ async def _page(call: Call, asked: FactFilter, facts: Sequence[Fact]) -> dict[st
 
 
 async def unconfirmed(call: Call, facts: Sequence[Fact], days: int) -> list[Fact]:
-    """Return those of the facts that for so many days nobody wrote, edited or said."""
-    said, now = await call.run(read_confirmations(call.owner)), call.now
-    return [fact for fact in facts if is_unconfirmed(fact, said.get(fact.id), now, days)]
+    """Return those of the facts that for so many days nobody wrote, edited or said; pinned ones need no word."""
+    said, since = (await call.run(read_fact_set(call.owner, ()))).said, timestamp(call.now - days * DAY_SECONDS)
+    return [
+        fact
+        for fact in facts
+        if not fact.pinned and max(fact.created_at, fact.updated_at, *said.get(fact.id, Confirmations()).times) <= since
+    ]
 
 
 @router.answers("POST /facts", 409, status_code=201, shown=FactView)

@@ -14,8 +14,8 @@ from graphs.server.page.pages import PageRequest, PageRoutes
 from graphs.server.page.rendering import HEADERS, WHY
 from memory.archive.entries import fact_lines
 from memory.config import Category
-from memory.facts.confirmations import read_confirmations
 from memory.facts.fact import Fact, FactChanged, FactNotFound
+from memory.facts.rows import read_fact_set
 from memory.journal.journal import read_journal
 
 pages = PageRoutes()
@@ -67,7 +67,7 @@ async def _list(asked: PageRequest, said: str = "", undo: str = "", *, wanted: F
     return asked.show(
         "facts.html", "facts",
         wanted=wanted.model_copy(update={"offset": offset}), facts=facts[offset : offset + PAGE_SIZE],
-        total=len(facts), of_all=len(everything), confirmed=await asked.run(read_confirmations(asked.owner)),
+        total=len(facts), of_all=len(everything), confirmed=(await asked.run(read_fact_set(asked.owner, ()))).said,
         is_learning=asked.control.learning and asked.config.enabled, is_used=asked.control.use,
         page_size=PAGE_SIZE, said=said, undo=undo,
     )  # fmt: skip
@@ -97,8 +97,8 @@ async def add_from_form(asked: PageRequest) -> Response:
 @pages.answers("GET fact")
 async def show_fact(asked: PageRequest, template: str = "fact_row.html", mine: FactEdit | None = None) -> Response:
     """Show one fact as it is, or with another template."""
-    fact, confirmed = await asked.facts.aget(asked.one("id")), await asked.run(read_confirmations(asked.owner))
-    return asked.show(template, "facts", fact=fact, confirmed=confirmed, mine=mine)
+    fact, facts = await asked.facts.aget(asked.one("id")), await asked.run(read_fact_set(asked.owner, ()))
+    return asked.show(template, "facts", fact=fact, confirmed=facts.said, mine=mine)
 
 
 @pages.answers("GET fact-edit")

@@ -15,8 +15,8 @@ from graphs.server.page.pages import PageRequest, PageRoutes
 from graphs.server.page.parts import facts_named, show_journal
 from memory.archive.entries import read_fact
 from memory.control import read_control
-from memory.facts.effects import FactEffects
 from memory.facts.fact import HELD, Fact, moment, timestamp, to_item
+from memory.facts.store import FactEffects
 from memory.updates.receipts import read_receipts
 
 pages = PageRoutes()

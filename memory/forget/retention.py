@@ -12,9 +12,10 @@ from langgraph.store.base import Item
 
 from memory.config import MemoryConfig
 from memory.door import StoreEffects, delete, scan, transaction
-from memory.facts.effects import FactEffects
-from memory.facts.fact import moment
-from memory.facts.rows import is_revision
+from memory.facts import rules
+from memory.facts.fact import moment, timestamp
+from memory.facts.records import is_revision
+from memory.facts.rows import read_fact_set, save
 from memory.namespaces import Kind, Owner
 
 logger = logging.getLogger(__name__)
@@ -42,7 +43,9 @@ def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[Cleane
         config: `approval_days`, `history_days` and `receipt_days`; 0 keeps them.
         now: Seconds since 1970.
     """
-    over, lapsed = yield from FactEffects(owner, config, lambda: now).sweep()
+    facts = yield from read_fact_set(owner, whole=True, now=timestamp(now), config=config)
+    over, lapsed = rules.sweep(facts, now)
+    yield from save(facts)
     revisions = yield from _drop(owner, "history", "updatedAt", config.history_days, now)
     receipts = yield from _drop(owner, "receipts", "time", config.receipt_days, now)
     done = Cleaned(over, lapsed, revisions, receipts)

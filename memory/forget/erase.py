@@ -10,26 +10,23 @@ from dataclasses import replace
 
 from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition
 
-from memory.config import MemoryConfig
 from memory.control import belongs, count_edit, put_control, read_control, read_epoch
 from memory.door import PAGE, Batch, StoreEffects, arun, delete, put, run, scan, side_by_side, transaction
 from memory.facts.chain import Chain
-from memory.facts.confirmations import Confirmations
-from memory.facts.deletions import DeletionRecord, message_deletion_puts, note_erasure
-from memory.facts.effects import FactEffects
 from memory.facts.fact import Fact, timestamp, to_item
+from memory.facts.fact_set import FactSet
 from memory.facts.profile import drop_sections
-from memory.facts.rows import read_fact_history
-from memory.facts.rules import FactSet
+from memory.facts.records import DeletionRecord, message_keys
+from memory.facts.rows import read_fact_set, save
+from memory.forget.threads import write_thread_epoch
 from memory.journal.journal import read_journal, redact, revision_drop
 from memory.journal.journal import write as write_lines
 from memory.message import StoredMessage, find_gone
 from memory.namespaces import DUE, Kind, Owner, is_imported, owner_of, thread_namespace
-from memory.threads import write_thread_epoch
 from memory.updates import outbox
 from memory.updates.rollup import PROGRESS_KEY, sections_telling, tell_again
 
-_OF_THREADS: tuple[Kind, ...] = ("facts", "history", "journal", "seen", "receipts")
+_OF_THREADS: tuple[Kind, ...] = ("profile", "facts", "history", "journal", "seen", "receipts")
 
 
 def erase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[], float] = time.time) -> int:
@@ -65,23 +62,25 @@ def _erase_thread(thread_id: str, now: float) -> StoreEffects[int]:
 
 @transaction
 def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[int]:
-    history = yield from read_fact_history(owner)
+    facts = yield from read_to_erase(owner, now)
     cancelled = yield from outbox.remove(owner, lambda entry: entry.thread_id == thread_id)
-    said = history.first_said_in(thread_id)
+    said = facts.first_said_in(thread_id)
     if said.ids:
         yield from _forget_words(owner, said, said.ids[-1], now, said.wording.is_told_in)
-    deleted = yield from forget_rows_of(owner, lambda each: each == thread_id, history, now)
+    deleted = yield from forget_rows_of(facts, lambda each: each == thread_id)
     yield [delete(thread_namespace(thread_id), owner.due_key)]
     return len(cancelled) + deleted
 
 
-def forget_rows_of(
-    owner: Owner,
-    is_gone: Callable[[str], bool],
-    history: FactSet,
-    now: float,
-    kept: Mapping[str, Fact] = {},
-) -> StoreEffects[int]:
+def read_to_erase(owner: Owner, now: float) -> StoreEffects[FactSet]:
+    """Read an owner's facts with all that they said, and note that some are erased: no undo reaches behind that."""
+    facts = yield from read_fact_set(owner, whole=True, now=timestamp(now))
+    facts.note_erasure()
+    yield from save(facts)
+    return facts
+
+
+def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool], kept: Mapping[str, Fact] = {}) -> StoreEffects[int]:
     """Delete every row of this epoch that came from certain threads, and return how many.
 
     A fact that was said in several threads goes with the one that it was first said in. Facts of other threads no
@@ -89,28 +88,19 @@ def forget_rows_of(
     all of it goes, and is told again from what is left.
 
     Args:
-        owner: Whose memory.
+        facts: The owner's facts as they are.
         is_gone: Says which threads, by their ids.
-        history: The owner's facts as they are.
-        now: Seconds since 1970.
         kept: What becomes of facts that stay, by their keys.
     """
-    yield from note_erasure(owner, history.every, timestamp(now))
-    kinds: tuple[Kind, ...] = ("profile", "confirmations", *_OF_THREADS)
-    every: Sequence[list[Item]] = yield from side_by_side(*(scan(owner.namespace(kind)) for kind in kinds))
-    profile, confirmations, *found = every
-
-    def mine(items: Sequence[Item]) -> list[Item]:
-        return [item for item in items if belongs(item.value, history.epoch)]
-
-    noted = {item.key: Confirmations.from_json(item.value) for item in mine(confirmations)}
-    left = {key: each.without_threads(is_gone) for key, each in noted.items()}
+    owner, epoch = facts.owner, facts.control.epoch
+    every: Sequence[list[Item]] = yield from side_by_side(*(scan(owner.namespace(kind)) for kind in _OF_THREADS))
+    profile, *found = every
     yield [
-        put(owner.namespace("confirmations"), key, each.to_json(key, history.epoch))
-        for key, each in left.items()
-        if each != noted[key]
+        left.put(owner, key, epoch)
+        for key, each in facts.said.items()
+        if (left := each.without_threads(is_gone)) != each
     ]
-    rows = [item for items in found for item in mine(items) if is_gone(_thread_of(item))]
+    rows = [item for items in found for item in items if belongs(item.value, epoch) and is_gone(_thread_of(item))]
     if not rows:
         return 0
     stay = {fact.id for fact in kept.values()}
@@ -148,7 +138,11 @@ def erase_fact(owner: Owner, fact_id: str, now: float) -> StoreEffects[Chain]:
     Raises:
         FactNotFound: If no fact has or had the id.
     """
-    chain, sections = yield from FactEffects(owner, MemoryConfig(), lambda: now).delete_chain(fact_id)
+    facts = yield from read_fact_set(owner, whole=True, now=timestamp(now))
+    chain = facts.chain_with(fact_id)
+    facts.count_edit()
+    facts.erase(chain)
+    sections = yield from save(facts)
     yield from _forget_words(owner, chain, fact_id, now, chain.wording.is_mentioned_in, sections)
     return chain
 
@@ -174,7 +168,7 @@ def _forget_words(
     epoch = yield from read_epoch(owner)
     gone = find_gone((yield from _read_conversations(owner, epoch)), chain.is_in)
     record = DeletionRecord(fact_id, timestamp(seconds), (yield from count_edit(owner)), epoch)
-    yield message_deletion_puts(owner, gone, record)
+    yield [record.put(owner, key) for key in message_keys(gone)]
     changed = yield from redact(owner, gone)
     yield from outbox.redact(owner, gone)
     telling = yield from sections_telling(owner, epoch, changed)

@@ -1,0 +1,109 @@
+"""What is kept beside facts: that one was said again, and that a deleted one must not come back. No text of either.
+
+Confirmations are an item a fact, so that the fact stays as it is. Deletion records stand among the history, each under
+a digest of what a fact said or of a message that it came from.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from langgraph.store.base import Item, Op
+
+from memory.door import put
+from memory.forms import plain, read_as
+from memory.namespaces import Owner
+from memory.text import digest, normalize
+
+# What keys of deletion records, and of a person's answers about past messages (`memory.recall.past`), begin with.
+DELETION: Final = "gone."
+ANSWER: Final = "asked."
+# Enough to know again what an update brings twice, and to say when; the rest is only counted.
+KEPT_CONFIRMATIONS: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A fact was said again: when, and by which messages of a thread; of what a program or a person wrote, by none."""
+
+    time: str
+    thread_id: str = ""
+    message_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmations:
+    """How often a fact was said again, and the newest 32 times of it, oldest first."""
+
+    count: int = 0
+    said: tuple[Confirmation, ...] = ()
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """When it was said again, ISO 8601."""
+        return tuple(each.time for each in self.said)
+
+    def confirmed(self, again: Confirmation) -> Self:
+        """Return these with one more; the same messages of a thread count once."""
+        if again.thread_id and again.message_ids in {
+            each.message_ids for each in self.said if each.thread_id == again.thread_id
+        }:
+            return self
+        return replace(self, count=self.count + 1, said=(*self.said, again)[-KEPT_CONFIRMATIONS:])
+
+    def without_threads(self, is_gone: Callable[[str], bool]) -> Self:
+        """Return these without what was said in threads that go. Of those that are only counted nobody knows it."""
+        kept = tuple(each for each in self.said if not is_gone(each.thread_id))
+        return replace(self, count=max(len(kept), self.count - len(self.said) + len(kept)), said=kept)
+
+    def put(self, owner: Owner, fact_id: str, epoch: str) -> Op:
+        """Return the write of a fact's confirmations."""
+        return put(owner.namespace("confirmations"), fact_id, {**plain(self), "id": fact_id, "epoch": epoch})
+
+    @classmethod
+    def of_item(cls, item: Item) -> Self:
+        """Return the confirmations of a stored item; none where a hand garbled it."""
+        with suppress(ValueError):
+            return read_as(cls, item.value, ())
+        return cls()
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionRecord:
+    """That a text or a message must not become a fact again.
+
+    Attributes:
+        fact_id: The fact that said the text, or came from the message.
+        at: When it was deleted, or edited to say something else, ISO 8601.
+        edit: The number of that change by hand (`memory.control`).
+        epoch: The user's epoch.
+    """
+
+    fact_id: str
+    at: str
+    edit: str
+    epoch: str
+
+    def put(self, owner: Owner, key: str) -> Op:
+        """Return the write of the record."""
+        return put(owner.namespace("history"), key, plain(self))
+
+
+def is_revision(item: Item) -> bool:
+    """Say whether an item of history is a fact's revision, not a record of what was deleted or answered."""
+    return not item.key.startswith((DELETION, ANSWER))
+
+
+def text_key(content: str) -> str:
+    """Return the key of the record of a text."""
+    return DELETION + digest("fact", normalize(content))
+
+
+def message_keys(messages: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Return the ids of messages, which are given by thread, by the keys of their records."""
+    return {
+        DELETION + digest("message", thread_id, one): one
+        for thread_id in sorted(messages)
+        for one in messages[thread_id]
+    }

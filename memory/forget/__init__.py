@@ -1,0 +1,1 @@
+"""What goes: by hand and for good, with a thread, or with time; and which epochs keep it from coming back."""
