@@ -12,7 +12,7 @@ import asyncio
 import logging
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,22 +22,18 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
 from graphs.persistence.connection import empty_log
-from graphs.persistence.servers_own import ServersCheckpoints, checkpointer_of_server
+from graphs.persistence.servers_own import checkpointer_of_server, delete_at_server, threads_at_server
 from graphs.process.data_folder import CHECKPOINTS, FILES, STORE
 from graphs.settings import Settings
 
 if TYPE_CHECKING:
-    from graphs.persistence.postgres_saver import CheckpointTables
-    from graphs.persistence.sqlite_saver import CheckpointFile
-
-    OwnCheckpoints = CheckpointFile | CheckpointTables
-    Checkpoints = ServersCheckpoints | OwnCheckpoints
+    from graphs.persistence.durable_saver import Checkpoints
 
 __all__ = [
     "check_postgres",
+    "checkpointed_threads",
     "checkpointer",
-    "checkpoints_of",
-    "checkpoints_of_server",
+    "delete_at_server",
     "empty_logs",
     "leave_no_bytes",
     "own_checkpoints_of",
@@ -52,26 +48,23 @@ _POSTGRES = ("psycopg", "psycopg_pool", "langgraph.store.postgres")
 # What opens files and databases is imported then: LangGraph's store brings numpy along, for which no start waits.
 
 
-def checkpoints_of(settings: Settings) -> "Checkpoints":
-    """Return what knows the checkpoints of a deployment, its own or the server's, beside the saver that writes them."""
-    return checkpoints_of_server(settings) or own_checkpoints_of(settings)
+async def checkpointed_threads(settings: Settings, user_ids: Collection[str]) -> list[str]:
+    """Return the ids of the threads in which nobody but these users has saved; no user is the empty id."""
+    if settings.keeps_its_own:
+        return await threads_at_server(settings.database_uri, user_ids)
+    return await own_checkpoints_of(settings).threads_of(user_ids)
 
 
-def checkpoints_of_server(settings: Settings) -> ServersCheckpoints | None:
-    """Return what knows those that the server keeps itself; `None` where it keeps ours."""
-    return ServersCheckpoints(settings.database_uri) if settings.keeps_its_own else None
-
-
-def own_checkpoints_of(settings: Settings) -> "OwnCheckpoints":
-    """Return the same of checkpoints that this deployment keeps itself."""
+def own_checkpoints_of(settings: Settings) -> "Checkpoints":
+    """Return what knows the checkpoints that a deployment keeps itself, beside the saver that writes them."""
     if settings.database_uri:
         check_postgres()
-        from graphs.persistence.postgres_saver import CheckpointTables
+        from graphs.persistence.postgres_saver import checkpoints_at
 
-        return CheckpointTables(settings.database_uri)
-    from graphs.persistence.sqlite_saver import CheckpointFile
+        return checkpoints_at(settings.database_uri)
+    from graphs.persistence.sqlite_saver import checkpoints_in
 
-    return CheckpointFile(settings.data_dir / CHECKPOINTS)
+    return checkpoints_in(settings.data_dir / CHECKPOINTS)
 
 
 @asynccontextmanager

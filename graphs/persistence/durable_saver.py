@@ -256,25 +256,27 @@ class DurableSaver(BaseCheckpointSaver[str]):
         )
 
 
-class DurableCheckpoints:
-    """The checkpoints as they are kept, whatever a server knows of their threads; where nothing is kept, none."""
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """The checkpoints as they are kept, whatever a server knows of their threads; where nothing is kept, none.
 
-    sql: ClassVar[Dialect]
+    Attributes:
+        sql: How they are asked for.
+        read: Returns the rows of a query with the values of its `:names`.
+    """
 
-    async def _read(self, query: str, **values: object) -> list[Any]:
-        raise NotImplementedError
+    sql: Dialect
+    read: Callable[[str, dict[str, object]], Awaitable[list[Any]]]
 
     async def threads_of(self, user_ids: Collection[str]) -> list[str]:
         """Return the ids of the threads in which nobody but these users has saved; no user is the empty id."""
         are_theirs = self.sql.among.format("users")
-        found = await self._read(
-            f"""
+        query = f"""
             SELECT thread_id FROM (
                 SELECT DISTINCT thread_id FROM checkpoints WHERE {self.sql.user()} {are_theirs}) AS theirs
             WHERE NOT EXISTS (SELECT 1 FROM checkpoints AS other
-                WHERE other.thread_id = theirs.thread_id AND NOT {self.sql.user("other.metadata")} {are_theirs})""",
-            users=self.sql.listed(list(user_ids)),
-        )
+                WHERE other.thread_id = theirs.thread_id AND NOT {self.sql.user("other.metadata")} {are_theirs})"""
+        found = await self.read(query, {"users": self.sql.listed(list(user_ids))})
         return [str(thread_id) for (thread_id,) in found]
 
     async def unwritten(self, limit: int, after: str = "") -> list[tuple[str, str]]:
@@ -284,7 +286,7 @@ class DurableCheckpoints:
             limit: So many at most, in the order of their ids.
             after: Only threads whose ids come behind this one.
         """
-        found = await self._read(self.sql.unwritten, after=after, limit=limit)
+        found = await self.read(self.sql.unwritten, {"after": after, "limit": limit})
         return [(str(thread_id), str(user_id)) for thread_id, user_id in found]
 
 

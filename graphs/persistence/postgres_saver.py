@@ -7,7 +7,6 @@ import copy
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -18,8 +17,8 @@ from psycopg.rows import DictRow, dict_row, tuple_row
 from graphs.persistence.durable_saver import (
     CHECKPOINTED_TYPES,
     CREATE,
+    Checkpoints,
     Dialect,
-    DurableCheckpoints,
     DurableSaver,
     Execute,
 )
@@ -145,24 +144,18 @@ async def open_postgres_checkpointer(uri: str, connections: int = 10) -> AsyncIt
         yield DurablePostgresSaver(pool)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointTables(DurableCheckpoints):
-    """The checkpoints as they are in a database; where there are no tables yet, it knows of none.
+def checkpoints_at(uri: str) -> Checkpoints:
+    """Return the checkpoints in a database; where there are no tables yet, there are none."""
 
-    Attributes:
-        uri: The database.
-    """
-
-    sql = _SQL
-    uri: str
-
-    async def _read(self, query: str, **values: object) -> list[Any]:
+    async def read(query: str, values: dict[str, object]) -> list[Any]:
         # A connection of its own: those of the pool are for turns.
         async with await AsyncConnection.connect(
-            self.uri, autocommit=True, row_factory=tuple_row, connect_timeout=CONNECT_SECONDS
+            uri, autocommit=True, row_factory=tuple_row, connect_timeout=CONNECT_SECONDS
         ) as connection:
             # The table that is made after the other two.
             there = await (await connection.execute("SELECT to_regclass('checkpoint_writes') IS NOT NULL")).fetchone()
             if not there or not there[0]:
                 return []
             return await (await connection.execute(_NAME.sub(r"%(\1)s", query), values)).fetchall()
+
+    return Checkpoints(_SQL, read)

@@ -7,8 +7,7 @@ checkpoints, and may be killed in between.
 
 import importlib
 import logging
-from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Collection
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Final
@@ -35,54 +34,34 @@ async def checkpointer_of_server() -> Any:
     return await getattr(module, get)()
 
 
-async def running_checkpointer() -> Any:
-    """Return the checkpointer that the server uses."""
+async def delete_at_server(thread_id: str) -> None:
+    """Delete all checkpoints of a thread that the server keeps itself."""
     module_name, _, get = _CHECKPOINTER
-    return await getattr(importlib.import_module(module_name), get)()
+    saver: BaseCheckpointSaver[Any] = await getattr(importlib.import_module(module_name), get)()
+    await saver.adelete_thread(thread_id)
 
 
-_CLIENT: Final = ("psycopg", "langgraph.checkpoint.postgres")
+async def threads_at_server(uri: str, user_ids: Collection[str]) -> list[str]:
+    """Return the ids of the threads in which nobody but these users has saved; no user is the empty id.
 
+    What the checkpoints hold is read through the server, which may encrypt them. Whose they are, where no row says it,
+    no server can be asked for. Where its database cannot be read, or its tables are others than LangGraph's, there are
+    none, and the log says what is not found for it.
 
-@dataclass(frozen=True, slots=True)
-class ServersCheckpoints:
-    """The checkpoints of the server that this process is.
-
-    What they hold is read through the server, which may encrypt them. Whose they are, where no row says it, is read
-    from its database: no server can be asked for that.
-
-    Attributes:
+    Args:
         uri: The server's Postgres; empty where it has none that is known here.
-        saver: Returns the server's own checkpointer.
+        user_ids: The users.
     """
-
-    uri: str
-    saver: Callable[[], Awaitable[BaseCheckpointSaver[Any]]] = running_checkpointer
-
-    async def threads_of(self, user_ids: Collection[str]) -> list[str]:
-        """Return the ids of the threads in which nobody but these users has saved; no user is the empty id.
-
-        Where the database cannot be read, or its tables are others than LangGraph's, there are none, and the log says
-        what is not found for it.
-        """
-        missing = [name for name in _CLIENT if not self.uri or find_spec(name) is None]
-        if missing:
-            _say_what_is_not_found("it takes DATABASE_URI, and palimpsest-memory[postgres] beside the server")
-            return []
+    if not uri or not all(map(find_spec, ("psycopg", "langgraph.checkpoint.postgres"))):
+        why = "it takes DATABASE_URI, and palimpsest-memory[postgres] beside the server"
+    else:
         from psycopg import Error
 
-        from graphs.persistence.postgres_saver import CheckpointTables
+        from graphs.persistence.postgres_saver import checkpoints_at
 
         try:
-            return await CheckpointTables(self.uri).threads_of(user_ids)
+            return await checkpoints_at(uri).threads_of(user_ids)
         except Error as error:
-            _say_what_is_not_found(f"the server's database cannot be read ({type(error).__name__})")
-            return []
-
-    async def delete(self, thread_id: str) -> None:
-        """Delete all checkpoints of a thread."""
-        await (await self.saver()).adelete_thread(thread_id)
-
-
-def _say_what_is_not_found(why: str) -> None:
+            why = f"the server's database cannot be read ({type(error).__name__})"
     logger.warning("checkpoints whose thread has no row any more are not looked for, nor erased: %s", why)
+    return []

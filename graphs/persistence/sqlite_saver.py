@@ -10,7 +10,6 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,8 +22,8 @@ from graphs.persistence.connection import BUSY_SECONDS, SqliteFile, file_transac
 from graphs.persistence.durable_saver import (
     CHECKPOINTED_TYPES,
     CREATE,
+    Checkpoints,
     Dialect,
-    DurableCheckpoints,
     DurableSaver,
     Execute,
 )
@@ -133,36 +132,15 @@ async def open_checkpointer(path: Path | str) -> AsyncIterator[DurableSqliteSave
         yield saver
 
 
-# The key is read alone, without a row, and in the order of writing: a clock may have gone back.
-_BEGUN = """
-    SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''
-    GROUP BY thread_id ORDER BY MIN(rowid) DESC LIMIT :limit"""
-_SAID = f"SELECT {_JSON} FROM checkpoints WHERE thread_id = :thread AND checkpoint_ns = '' ORDER BY checkpoint_id"
+def checkpoints_in(path: Path) -> Checkpoints:
+    """Return the checkpoints in a file; where there is no such file, there are none."""
 
-
-@dataclass(frozen=True, slots=True)
-class CheckpointFile(DurableCheckpoints):
-    """The checkpoints as they are on the disk; where there is no such file, it knows of none."""
-
-    sql = _SQL
-    path: Path
-
-    async def begun_last(self, limit: int) -> list[str]:
-        """Return so many threads at most, those that were begun last."""
-        return [str(thread_id) for (thread_id,) in await self._read(_BEGUN, limit=limit)]
-
-    async def said_of(self, thread_id: str) -> list[dict[str, Any]]:
-        """Return the metadata of a thread's checkpoints, the oldest first; none where nobody can read one of them."""
-        said = [text for (text,) in await self._read(_SAID, thread=thread_id)]
-        return [json.loads(text) for text in said] if all(said) else []
-
-    async def _read(self, query: str, **values: object) -> list[Any]:
-        return await asyncio.to_thread(self._read_file, query, values)
-
-    def _read_file(self, query: str, values: dict[str, object]) -> list[Any]:
-        if not self.path.exists():
+    def read(query: str, values: dict[str, object]) -> list[Any]:
+        if not path.exists():
             return []
         # A connection of its own that cannot write: the server's may hold a transaction for seconds.
-        there = f"{self.path.absolute().as_uri()}?mode=ro"
+        there = f"{path.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(there, uri=True, timeout=BUSY_SECONDS)) as connection:
             return connection.execute(query, values).fetchall()
+
+    return Checkpoints(_SQL, lambda query, values: asyncio.to_thread(read, query, values))

@@ -18,7 +18,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
-from graphs.persistence import checkpoints_of_server, leave_no_bytes
+from graphs.persistence import delete_at_server, leave_no_bytes
 from graphs.process.address import ROWS, close_to_others, leave, take_away
 from graphs.process.data_folder import FILES
 from graphs.process.deployment import service_of_process
@@ -62,11 +62,19 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
     await asyncio.wait({listing}, timeout=_LISTING_SECONDS)
     sweeper = asyncio.create_task(_sweep(service, store, stopping, listing))
     REGISTRY.register(service.metrics.registry)  # the server's `/metrics` is made of it
-    _quieten()
+    # It writes down why a run failed, and with each turn that traces are not sent.
+    logging.getLogger("langgraph_api.worker").addFilter(_WITHOUT_TRACEBACK)
+    _TRACES.addFilter(_once)
+    if service.settings.own_url:
+        with tolerated(logger, "commands in this folder do not find this server by themselves"):
+            await asyncio.to_thread(close_to_others, [ROWS])
+            await asyncio.to_thread(leave, service.settings.data_dir, service.settings.own_url)
     try:
-        async with _introduced(service.settings):
-            yield
+        yield
     finally:
+        if service.settings.own_url:
+            with tolerated(logger, "the address of this server stays written down"):
+                await asyncio.to_thread(take_away, service.settings.data_dir)
         REGISTRY.unregister(service.metrics.registry)
         stopping.set()
         # As `close` does, a sweep is not waited for while a store is away.
@@ -79,32 +87,10 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
             await sweeper
 
 
-def _quieten() -> None:
-    """Keep a server's log readable: it writes down why a run failed, and with each turn that traces are not sent."""
-    logging.getLogger("langgraph_api.worker").addFilter(_WITHOUT_TRACEBACK)
-    _TRACES.addFilter(_once)
-
-
 def _once(record: logging.LogRecord) -> bool:
     record.msg, record.args = f"traces are not sent, which is said once: {record.getMessage()[:200]}", ()
     _TRACES.setLevel(logging.CRITICAL)
     return True
-
-
-@contextlib.asynccontextmanager
-async def _introduced(settings: Settings) -> AsyncIterator[None]:
-    """While the block runs, the folder of `langgraph dev` knows the server's address, and only its owner reads it."""
-    if not settings.own_url:
-        yield
-        return
-    with tolerated(logger, "commands in this folder do not find this server by themselves"):
-        await asyncio.to_thread(close_to_others, [ROWS])
-        await asyncio.to_thread(leave, settings.data_dir, settings.own_url)
-    try:
-        yield
-    finally:
-        with tolerated(logger, "the address of this server stays written down"):
-            await asyncio.to_thread(take_away, settings.data_dir)
 
 
 async def _store() -> BaseStore:
@@ -116,7 +102,7 @@ async def _store() -> BaseStore:
 
 async def _deletions() -> Deletions:
     service = service_of_process()
-    servers, saver = checkpoints_of_server(service.settings), service.saver_of_server()
+    saver = service.saver_of_server()
 
     async def clear(thread_id: str) -> None:
         service.forget(thread_id)
@@ -125,7 +111,7 @@ async def _deletions() -> Deletions:
         await leave_no_bytes(service.settings.data_dir)
 
     made = Deletions(await _store(), service.clock, clear)
-    return replace(made, clear_rowless=servers.delete) if servers else made
+    return replace(made, clear_rowless=delete_at_server) if service.settings.keeps_its_own else made
 
 
 async def _list_threads(settings: Settings) -> None:

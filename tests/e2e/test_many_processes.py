@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from graphs.persistence.postgres_saver import CheckpointTables
+from graphs.persistence.postgres_saver import checkpoints_at
 from graphs.persistence.postgres_store import open_postgres_store
 from memory.control import read_epoch
 from memory.door import arun
@@ -181,7 +181,7 @@ def test_what_is_erased_while_three_processes_talk_is_in_no_table(tmp_path: Path
     async def erase() -> None:
         async with Orders(folder="", database=database).opened() as (store, saver):
             await aerase_user(store, "local")
-            for thread_id in await CheckpointTables(database).threads_of([""]):
+            for thread_id in await checkpoints_at(database).threads_of([""]):
                 await saver.adelete_thread(thread_id)
 
     with ExitStack() as stack:

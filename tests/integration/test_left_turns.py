@@ -14,7 +14,7 @@ from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
 from graphs.middleware import PalimpsestMemory, PalimpsestState
-from graphs.persistence.sqlite_saver import CheckpointFile, open_checkpointer
+from graphs.persistence.sqlite_saver import open_checkpointer
 from graphs.process.data_folder import CHECKPOINTS
 from graphs.server.unwritten import vouched_owner, write_down_left
 from graphs.settings import Settings
@@ -50,7 +50,6 @@ class House:
         self.service = Untriggered(settings, lambda *_: self.chat, clock=lambda: self.now)
         self.service.bind(saver)
         self.graph: Any = self._compiled(door, {"checkpointer": saver, "store": self.store})
-        self.file = CheckpointFile(folder / CHECKPOINTS)
 
     def _compiled(self, door: str, kept: dict[str, Any]) -> Any:
         if door == "graph":

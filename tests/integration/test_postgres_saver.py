@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import CheckpointMetadata, empty_checkpoint
 
 from graphs.persistence.postgres import DatabaseAway
-from graphs.persistence.postgres_saver import CheckpointTables, DurablePostgresSaver, open_postgres_checkpointer
+from graphs.persistence.postgres_saver import DurablePostgresSaver, checkpoints_at, open_postgres_checkpointer
 from memory.context.running_summary import RunningSummary
 from tests.postgres import Postgres
 from tests.saver_graphs import Stranger, delta_graph, echo_graph, on, said_later_by_slow_clocks, say, texts
@@ -112,7 +112,7 @@ async def test_the_tables_tell_whose_threads_there_are(saver: DurablePostgresSav
     checkpoint = {**empty_checkpoint(), "channel_values": left, "channel_versions": {"memory": "1"}}
     await saver.aput(on("left", user="eve"), checkpoint, {}, {"memory": "1"})  # type: ignore[arg-type]
 
-    tables = CheckpointTables(database)
+    tables = checkpoints_at(database)
     assert await tables.threads_of(["ada"]) == ["adas"]
     assert sorted(await tables.threads_of(["", "ada"])) == ["adas", "nobodys"]
     assert await tables.unwritten(10) == await tables.unwritten(1, after="k") == [("left", "eve")]
@@ -120,7 +120,7 @@ async def test_the_tables_tell_whose_threads_there_are(saver: DurablePostgresSav
 
 
 async def test_where_no_tables_are_yet_nothing_is_known(database: str) -> None:
-    assert await CheckpointTables(database).threads_of([""]) == []
+    assert await checkpoints_at(database).threads_of([""]) == []
 
 
 async def test_a_database_that_is_away_is_named_without_its_password() -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from graphs.persistence import checkpoints_of, leave_no_bytes
+from graphs.persistence import checkpointed_threads, leave_no_bytes
 from graphs.process.identity import LOCAL_USER
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
@@ -147,7 +147,7 @@ async def orphans_of(call: Call) -> list[str]:
     """Return threads of the user that have checkpoints, and may have no row any more."""
     settings = call.service.settings
     # Where nobody logs in, the server writes down no user, or the local one.
-    return await checkpoints_of(settings).threads_of(["", LOCAL_USER] if settings.single_user else [call.user_id])
+    return await checkpointed_threads(settings, ["", LOCAL_USER] if settings.single_user else [call.user_id])
 
 
 @router.answers("POST /erase/everything")

@@ -3,10 +3,11 @@
 It saves rows every ten seconds, and our saver each checkpoint at once (langgraph-runtime-inmem 0.36.7). Whose a thread
 is, the server wrote into its checkpoints. What was deleted has none, nor has a run without a thread.
 
-What would mend it: rows that are saved with the checkpoint. This file goes then, with its call in `graphs/server`, and
-`begun_last` and `said_of` in `graphs/persistence`; `tests/e2e/test_after_a_crash.py` shows what it is for.
+What would mend it: rows that are saved with the checkpoint. This file goes then, with its call in `graphs/server`;
+`tests/e2e/test_after_a_crash.py` shows what it is for.
 """
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,6 +26,12 @@ logger = logging.getLogger(__name__)
 _LAST = 100
 """So many threads, those that were begun last, may have been begun within the seconds before a crash."""
 
+# The key is read alone, without a row, and in the order of writing: a clock may have gone back.
+_BEGUN = """
+    SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''
+    GROUP BY thread_id ORDER BY MIN(rowid) DESC LIMIT :limit"""
+_SAID = "SELECT metadata FROM checkpoints WHERE thread_id = :thread AND checkpoint_ns = '' ORDER BY checkpoint_id"
+
 
 async def give_back(settings: Settings) -> None:
     """Make the rows of threads that were begun just before a crash, with their values.
@@ -32,19 +39,19 @@ async def give_back(settings: Settings) -> None:
     Raises:
         Exception: Whatever the file of checkpoints and the server raise.
     """
-    from graphs.persistence.sqlite_saver import CheckpointFile  # which a server with a database does not need
+    from graphs.persistence.sqlite_saver import checkpoints_in  # which a server with a database does not need
 
-    file, client, given = CheckpointFile(settings.data_dir / CHECKPOINTS), get_client(), 0
-    begun = await file.begun_last(_LAST)
+    read, client, given = checkpoints_in(settings.data_dir / CHECKPOINTS).read, get_client(), 0
+    begun = [str(thread_id) for (thread_id,) in await read(_BEGUN, {"limit": _LAST})]
     rows = await rows_of(client, begun)
     for thread_id in (each for each in begun if each not in rows):
-        if (row := row_of(await file.said_of(thread_id), settings.single_user)) is None:
-            continue
         with tolerated(logger, "the row of thread %s is not given back", thread_id):
-            await as_server(client.threads.create(thread_id=thread_id, metadata=row, if_exists="raise"))
-            # It copies the newest checkpoint, and the row has its values then.
-            await as_server(client.threads.update_state(thread_id, None, as_node="__copy__"))
-            given += 1
+            said = [json.loads(metadata) for (metadata,) in await read(_SAID, {"thread": thread_id})]
+            if row := row_of(said, settings.single_user):
+                await as_server(client.threads.create(thread_id=thread_id, metadata=row, if_exists="raise"))
+                # It copies the newest checkpoint, and the row has its values then.
+                await as_server(client.threads.update_state(thread_id, None, as_node="__copy__"))
+                given += 1
     if given:
         logger.info("%d threads that were begun just before a crash have their rows again", given)
 
