@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memory.context.tokenizer import Tokenizer
+from memory.context.tokens import Tokenizer
 
 Prepared = Callable[[], Callable[[], Any]]
 """Prepares one round outside the measured time and returns what is measured."""

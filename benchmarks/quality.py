@@ -37,8 +37,7 @@ from benchmarks.quality_plot import plot
 from benchmarks.quality_report import OURS, SEED, WITH, Rows, report
 from graphs.process.embedders import embedder_of
 from graphs.settings import Settings
-from memory.context.tokenizer import Tokenizer
-from memory.context.tokens import shared_counter
+from memory.context.tokens import Tokenizer, shared_counter
 
 # It takes minutes a talk: asked about the first two, as its n says.
 SLOW = {"mem0, infer=False"}

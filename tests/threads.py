@@ -6,8 +6,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langgraph.graph.message import add_messages
 
-from memory.context.tokenizer import Tokenizer
-from memory.context.tokens import TokenCounter
+from memory.context.tokens import TokenCounter, Tokenizer
 from tests.laws.life import Life, broken_pairs, newest_user, own_ids, varied, words
 
 __all__ = ["Life", "Thread", "broken_pairs", "newest_user", "own_ids", "varied", "word_counter", "words"]

@@ -20,8 +20,7 @@ from benchmarks.bill.ledger import Ledger
 from benchmarks.bill.replay import ReplayTurn, read_replay
 from benchmarks.bill.report import EVERY_TURN, FULL, OURS, Conditions, goals, prompts_plot, report
 from benchmarks.measuring import keep, progress, why_not_counted
-from memory.context.tokenizer import Tokenizer
-from memory.context.tokens import shared_counter
+from memory.context.tokens import Tokenizer, shared_counter
 
 CONDITIONS = (Conditions(120, 20.0), Conditions(120, 60.0), Conditions(40, 20.0))
 """How long answers are and how quickly turns come decides the figures: the first are shown whole, then others."""

@@ -4,9 +4,9 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Final, Self
+from typing import Final
 
 from memory import prompts
 from memory.config import CATEGORIES
@@ -44,16 +44,6 @@ class MemoryData:
     history: Mapping[str, object] = field(default_factory=dict)
     facts: Sequence[Fact | Mapping[str, object]] = ()
 
-    @classmethod
-    def of(cls, memory: Mapping[str, object]) -> Self:
-        """Return what can be read of a mapping that anybody may have made."""
-        user, history, facts = (memory.get(name) for name in ("user", "history", "facts"))
-        return cls(
-            user=user if isinstance(user, Mapping) else {},
-            history=history if isinstance(history, Mapping) else {},
-            facts=[fact for fact in facts if isinstance(fact, Fact | Mapping)] if isinstance(facts, Sequence) else (),
-        )
-
 
 def format_memory_for_injection(
     memory: MemoryData | Mapping[str, object], max_tokens: int = 2000, token_counter: TextCounter = count_tokens
@@ -74,10 +64,21 @@ def format_memory_for_injection(
     """
     if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 0:
         raise ValueError(f"max_tokens must be a whole number of at least 0, not {max_tokens!r}")
-    data = memory if isinstance(memory, MemoryData) else MemoryData.of(memory)
-    texts = {f"user.{name}": text for name, text in data.user.items()}
-    texts |= {f"history.{name}": text for name, text in data.history.items()}
-    facts = [each if isinstance(each, Fact) else _fact_of(each) for each in data.facts]
+    # Anybody may have made it: what cannot be read of it is left out.
+    if isinstance(memory, MemoryData):
+        memory = {each.name: getattr(memory, each.name) for each in fields(memory)}
+    texts = {
+        f"{side}.{name}": text
+        for side in ("user", "history")
+        if isinstance(said := memory.get(side), Mapping)
+        for name, text in said.items()
+    }
+    known = memory.get("facts")
+    facts = [
+        each if isinstance(each, Fact) else _fact_of(each)
+        for each in (known if isinstance(known, Sequence) else ())
+        if isinstance(each, Fact | Mapping)
+    ]
     return _text(_sections(texts), facts, max_tokens, token_counter)
 
 

@@ -15,8 +15,7 @@ from graphs.chat import ChatGraph, build_graph
 from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
-from memory.context.tokenizer import Encoder, Tokenizer
-from memory.context.tokens import MESSAGE_TOKENS, TokenCounter
+from memory.context.tokens import MESSAGE_TOKENS, Encoder, TokenCounter, Tokenizer
 from tests.fakes import RecordingModel
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t"}}

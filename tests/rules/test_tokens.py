@@ -10,14 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from memory.context.tokenizer import EXACT_CHARS, Encoder, Tokenizer, estimate, load_tiktoken, load_toktok
 from memory.context.tokens import (
+    EXACT_CHARS,
     LOW_DETAIL_TOKENS,
     MEDIA_TOKENS,
     MESSAGE_TOKENS,
+    Encoder,
     TokenCounter,
+    Tokenizer,
     acount_tokens,
     count_tokens,
+    estimate,
+    load_tiktoken,
+    load_toktok,
     shared_counter,
 )
 from tests.threads import word_counter, words

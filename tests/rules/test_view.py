@@ -10,8 +10,7 @@ from langchain_core.tools import tool
 
 from graphs.turn.prompt import LEAST_MESSAGE_TOKENS, Prompt
 from memory.context.summarization import SUMMARY_ID
-from memory.context.tokenizer import Tokenizer
-from memory.context.tokens import TokenCounter
+from memory.context.tokens import TokenCounter, Tokenizer
 from tests.threads import newest_user, word_counter, words
 
 PARTS: dict[str, Any] = {
