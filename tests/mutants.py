@@ -132,8 +132,8 @@ MUTANTS = (
     Mutant(
         "the journal tells what waits for a yes",
         "memory/recall/past.py",
-        "{fact.id for fact in (*deleted, *waiting)}",
-        "{fact.id for fact in deleted}",
+        "frozenset(fact.id for fact in (*deleted, *waiting))",
+        "frozenset(fact.id for fact in deleted)",
         (FACTS,),
     ),
     Mutant(

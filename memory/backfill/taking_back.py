@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from memory.backfill.sources import drop_source, read_source
 from memory.config import MemoryConfig
 from memory.door import StoreEffects, delete, transaction
-from memory.facts.fact import Fact, timestamp
 from memory.facts.fact_set import FactSet
-from memory.facts.rows import read_fact_set, save
+from memory.facts.rows import save
 from memory.forget.erase import forget_rows_of, read_to_erase
 from memory.forget.threads import write_thread_epoch
 from memory.namespaces import Owner, source_unit, thread_namespace, unit_of
@@ -61,52 +60,42 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
 
     yield from write_thread_epoch(unit, uuid.uuid4().hex, now)
     cancelled = yield from outbox.remove(owner, lambda entry: is_gone(entry.thread_id))
-    history = yield from read_to_erase(owner, now)
-    kept, replaced = _judge(history, is_gone)
-    deleted = yield from forget_rows_of(history, is_gone, kept)
-    restored = yield from _put_back(owner, replaced, now, config)
+    facts = yield from read_to_erase(owner, now, config)
+    kept, restored = _take_back(facts, is_gone)
+    deleted = yield from forget_rows_of(facts, is_gone)
+    yield from save(facts)
     threads = yield from drop_source(owner, name)
     named = {*threads, *(entry.thread_id for entry in cancelled)} - {""}
     yield [delete(thread_namespace(thread_id), owner.due_key) for thread_id in sorted(named)]
-    return TakenBack(len(cancelled) + deleted, len(kept), restored)
+    return TakenBack(len(cancelled) + deleted - kept, kept, restored)
 
 
-def _judge(history: FactSet, is_gone: Callable[[str], bool]) -> tuple[dict[str, Fact], list[Fact]]:
-    """Return what becomes of facts of these threads that stay, by their keys, and what the threads had taken away."""
-    kept: dict[str, Fact] = {}
-    going = {fact.id for fact in history.past if is_gone(fact.thread_id)}
-    for fact in history.rows.values():
-        if not is_gone(fact.thread_id):
-            continue
-        _, *again = history.sources_of(fact)
-        elsewhere = [source for source in again if source[0] and not is_gone(source[0])]
-        if elsewhere:
-            first, ids = elsewhere[0]
-            kept[history.key_of(fact.id)] = replace(fact, thread_id=first, message_ids=ids)
-        elif fact.pinned or fact.edited_at:
-            kept[history.key_of(fact.id)] = replace(fact, thread_id="", message_ids=())
+def _take_back(facts: FactSet, is_gone: Callable[[str], bool]) -> tuple[int, int]:
+    """Keep what others support, put back what these threads had taken away; return how many of each. Pure."""
+    kept, going = 0, {fact.id for fact in facts.past if is_gone(fact.thread_id)}
+    for fact in [fact for fact in facts.rows.values() if is_gone(fact.thread_id)]:
+        elsewhere = [source for source in facts.sources_of(fact)[1:] if source[0] and not is_gone(source[0])]
+        if elsewhere or fact.pinned or fact.edited_at:
+            thread_id, message_ids = elsewhere[0] if elsewhere else ("", ())
+            facts.put(replace(fact, thread_id=thread_id, message_ids=message_ids))
+            kept += 1
         else:
             going.add(fact.id)
-    last = {fact.id: fact for fact in history.past}
+            facts.drop(fact.id)
+    last = {fact.id: fact for fact in facts.past}
     replaced = [
         fact
         for fact in last.values()
         if (fact.status == "superseded" and fact.replaced_by in going)
         or (fact.status == "ended" and fact.ended_by and is_gone(fact.ended_by))
-        if fact.id not in history.rows.keys() | going
+        if fact.id not in facts.rows.keys() | going
     ]
-    return kept, replaced
-
-
-def _put_back(owner: Owner, replaced: list[Fact], now: float, config: MemoryConfig) -> StoreEffects[int]:
     if not replaced:
-        return 0
-    facts = yield from read_fact_set(owner, now=timestamp(now), config=config)
+        return kept, 0
     facts.count_edit()
     before = len(facts.rows)
     for fact in replaced:
         if facts.saying(fact.content) is None:  # or something else has its place by now
             facts.bring_back(fact)
     facts.limit()
-    yield from save(facts)
-    return len(facts.rows) - before
+    return kept, len(facts.rows) - before

@@ -4,7 +4,7 @@ Whoever erases one of them wants none of the others back: they say what the fact
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -108,12 +108,3 @@ def linked(every: Iterable[Fact], fact_ids: Iterable[str], *, by_words: bool = T
         found |= waiting
         waiting = {other for each in waiting for other in neighbours[each]} - found
     return frozenset(found & known)
-
-
-def dormant(every: Collection[Fact], fact_ids: Collection[str]) -> frozenset[str]:
-    """Return the ids of facts and of what hangs together with them, but for those with one that is active."""
-    if not fact_ids:
-        return frozenset()
-    # One that is active says it again, and a person wants that one.
-    active = {fact.id for fact in every if fact.status == "active"}
-    return linked(every, fact_ids) - linked(every, active)

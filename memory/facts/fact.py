@@ -253,14 +253,9 @@ def timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
-def strength(fact: Fact) -> tuple[float, str, str]:
-    """Return what facts are sorted by, strongest first: confidence, then the newer one, then the id."""
-    return (fact.confidence, fact.updated_at, fact.id)
-
-
 def strongest_first(facts: Sequence[Fact]) -> list[Fact]:
-    """Return the facts sorted by confidence, highest first; of equal ones the newer first."""
-    return sorted(facts, key=strength, reverse=True)
+    """Return the facts sorted by confidence, highest first; of equal ones the newer first, then by id."""
+    return sorted(facts, key=lambda fact: (fact.confidence, fact.updated_at, fact.id), reverse=True)
 
 
 def is_protected(fact: Fact, categories: frozenset[Category] = frozenset()) -> bool:

@@ -1,7 +1,7 @@
 """The profile: six short texts about the user, one store item a section."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -25,8 +25,6 @@ SECTIONS: Final = (
     *(f"history.{name}" for name in HISTORY_SECTIONS),
 )
 MAX_SECTION_CHARS: Final = 600
-# A section repeats a fact when it holds this share of the fact's words.
-_REPEATS: Final = 0.5
 
 # A thread's prompt shows the revision it began with until its prefix is cold; so many older ones are kept.
 KEPT_REVISIONS: Final = 6
@@ -102,7 +100,9 @@ def write_profile(owner: Owner, sections: Sequence[Section], *, epoch: str, now:
         new = old.changed(section.text)
         if section.name not in SECTIONS or new.text == old.text:
             continue
-        if _is_overtaken(old, section):
+        is_unread = section.base not in ("", base_of(old.text))
+        is_dated = old.edited_at and section.said_at
+        if is_dated and (is_unread or was_said_before(section, old.edited_at, old.edit)):
             logger.info("left %s as a person wrote it", section.name)
         elif new.text:
             yield [new.put(owner, section.name, epoch=epoch, now=now)]
@@ -144,41 +144,9 @@ def edit_section(owner: Owner, name: str, text: str, *, epoch: str, now: str) ->
     yield [new.put(owner, name, epoch=epoch, now=now)]
 
 
-def _is_overtaken(stored: StoredSection, section: Section) -> bool:
-    """Say whether a person changed the section after what its new text was made from was said, or read."""
-    if not stored.edited_at or not section.said_at:
-        return False
-    is_unread = section.base not in ("", base_of(stored.text))
-    return is_unread or was_said_before(section, stored.edited_at, stored.edit)
-
-
 def base_of(text: str) -> str:
     """Return what tells whether a section still says what a model was shown."""
     return digest("section", text)[:16]
-
-
-def drop_sections_about(
-    owner: Owner, epoch: str, contents: Iterable[str], kept: Collection[str] = ()
-) -> StoreEffects[list[str]]:
-    """Delete the sections that say, or said, what facts say that are gone; the next update writes them anew.
-
-    Args:
-        owner: Whose profile.
-        epoch: The user's current epoch.
-        contents: What the facts said.
-        kept: Names of sections to leave alone.
-
-    Returns:
-        The names of the deleted ones.
-    """
-    gone = [words(content) for content in contents]
-
-    def is_about(name: str, text: str) -> bool:
-        said = words(text)
-        # So many of a fact's words may say the same.
-        return name not in kept and any(each and len(each & said) >= _REPEATS * len(each) for each in gone)
-
-    return (yield from drop_sections(owner, epoch, is_about)) if gone else []
 
 
 def drop_sections(owner: Owner, epoch: str, is_gone: Callable[[str, str], bool]) -> StoreEffects[list[str]]:

@@ -27,8 +27,9 @@ from memory.facts.fact import (
     strongest_first,
 )
 from memory.facts.fact_set import FactSet
-from memory.facts.profile import StoredSection, drop_sections_about, sections_of, texts_of
+from memory.facts.profile import StoredSection, drop_sections, sections_of, texts_of
 from memory.facts.records import ANSWER, DELETION, Confirmations, DeletionRecord, is_revision, message_keys
+from memory.facts.words import words
 from memory.forms import read_as
 from memory.namespaces import Owner
 from memory.screening.door import may_be_shown
@@ -37,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 # So much of what is active is judged, far more than any prompt shows: all of it could hold the event loop for seconds.
 _JUDGED_CHARS: Final = 200_000
+# A section of the profile repeats a fact when it holds this share of the fact's words.
+_REPEATS: Final = 0.5
 _REVISION: Final = "revision"
 _KEPT: Final = {_REVISION: 1000, "evicted": 1000, DELETION: 2000, ANSWER: 2000}
 
@@ -71,7 +74,7 @@ def read_fact_set(
     items = [item for item in past if item and belongs(item.value, control.epoch)]
     found.past = sorted((fact for _, fact in _read(filter(is_revision, items), control.epoch)), key=by_time)
     found.notes = {item.key: item.value for item in items if not is_revision(item)}
-    found.said = {item.key: Confirmations.of_item(item) for item in said if item}
+    found.said = {item.key: Confirmations.of_item(item) for item in said if item and belongs(item.value, control.epoch)}
     return found
 
 
@@ -133,7 +136,14 @@ def save(facts: FactSet, kept: Collection[str] = ()) -> StoreEffects[list[str]]:
         yield writes
     if facts.archived:
         yield from _trim_history(facts.owner)
-    return (yield from drop_sections_about(facts.owner, facts.control.epoch, facts.over(), kept))
+    gone = [words(content) for content in facts.over()]
+
+    def is_about(name: str, text: str) -> bool:
+        said = words(text)
+        # So many of a fact's words may say the same.
+        return name not in kept and any(each and len(each & said) >= _REPEATS * len(each) for each in gone)
+
+    return (yield from drop_sections(facts.owner, facts.control.epoch, is_about)) if gone else []
 
 
 def _trim_history(owner: Owner) -> StoreEffects[None]:

@@ -5,15 +5,16 @@ Each is one transaction of a user: an update that asks a model meanwhile finds i
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition
 
+from memory.config import MemoryConfig
 from memory.control import belongs, count_edit, put_control, read_control, read_epoch
-from memory.door import PAGE, Batch, StoreEffects, arun, delete, put, run, scan, side_by_side, transaction
+from memory.door import PAGE, Batch, StoreEffects, arun, delete, run, scan, side_by_side, transaction
 from memory.facts.chain import Chain
-from memory.facts.fact import Fact, timestamp, to_item
+from memory.facts.fact import timestamp
 from memory.facts.fact_set import FactSet
 from memory.facts.profile import drop_sections
 from memory.facts.records import DeletionRecord, message_keys
@@ -72,15 +73,15 @@ def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[i
     return len(cancelled) + deleted
 
 
-def read_to_erase(owner: Owner, now: float) -> StoreEffects[FactSet]:
+def read_to_erase(owner: Owner, now: float, config: MemoryConfig | None = None) -> StoreEffects[FactSet]:
     """Read an owner's facts with all that they said, and note that some are erased: no undo reaches behind that."""
-    facts = yield from read_fact_set(owner, whole=True, now=timestamp(now))
+    facts = yield from read_fact_set(owner, whole=True, now=timestamp(now), config=config)
     facts.note_erasure()
     yield from save(facts)
     return facts
 
 
-def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool], kept: Mapping[str, Fact] = {}) -> StoreEffects[int]:
+def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool]) -> StoreEffects[int]:
     """Delete every row of this epoch that came from certain threads, and return how many.
 
     A fact that was said in several threads goes with the one that it was first said in. Facts of other threads no
@@ -88,9 +89,8 @@ def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool], kept: Mapping
     all of it goes, and is told again from what is left.
 
     Args:
-        facts: The owner's facts as they are.
+        facts: The owner's facts; one that is not of these threads any more, the caller writes anew behind this.
         is_gone: Says which threads, by their ids.
-        kept: What becomes of facts that stay, by their keys.
     """
     owner, epoch = facts.owner, facts.control.epoch
     every: Sequence[list[Item]] = yield from side_by_side(*(scan(owner.namespace(kind)) for kind in _OF_THREADS))
@@ -103,18 +103,16 @@ def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool], kept: Mapping
     rows = [item for items in found for item in items if belongs(item.value, epoch) and is_gone(_thread_of(item))]
     if not rows:
         return 0
-    stay = {fact.id for fact in kept.values()}
-    going = [item for item in rows if item.namespace[-1] != "facts" or item.key not in kept]
-    ids = {item.value.get("id") for item in going if item.namespace[-1] in ("facts", "history")} - stay
-    lines = [delete(item.namespace, item.key) for item in going if item.namespace[-1] == "journal"]
+    stay = {fact.id for fact in facts.rows.values() if not is_gone(fact.thread_id)}
+    ids = {item.value.get("id") for item in rows if item.namespace[-1] in ("facts", "history")} - stay
+    lines = [delete(item.namespace, item.key) for item in rows if item.namespace[-1] == "journal"]
     yield from write_lines(owner, lines)
     yield [
-        *(delete(item.namespace, item.key) for item in (*profile, *going) if item.namespace[-1] != "journal"),
+        *(delete(item.namespace, item.key) for item in (*profile, *rows) if item.namespace[-1] != "journal"),
         delete(owner.namespace("journal"), PROGRESS_KEY),
-        *(put(owner.namespace("facts"), key, to_item(fact)) for key, fact in kept.items()),
         *(delete(owner.namespace("confirmations"), str(each)) for each in ids),
     ]
-    return len(going)
+    return len(rows)
 
 
 @transaction

@@ -8,12 +8,10 @@ import logging
 from dataclasses import dataclass
 from typing import Final
 
-from langgraph.store.base import Item
-
 from memory.config import MemoryConfig
 from memory.door import StoreEffects, delete, scan, transaction
 from memory.facts import rules
-from memory.facts.fact import moment, timestamp
+from memory.facts.fact import DAY_SECONDS, moment, timestamp
 from memory.facts.records import is_revision
 from memory.facts.rows import read_fact_set, save
 from memory.namespaces import Kind, Owner
@@ -21,7 +19,6 @@ from memory.namespaces import Kind, Owner
 logger = logging.getLogger(__name__)
 
 KINDS: Final[tuple[Kind, ...]] = ("facts", "history", "receipts")
-_DAY: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +54,13 @@ def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[Cleane
     return done
 
 
-def is_older(item: Item, field: str, days: int, now: float) -> bool:
-    """Say whether an item is kept no longer: its own time says so, or the store's where a hand garbled that."""
-    told = moment(str(item.value.get(field, ""))) or item.updated_at
-    return told.timestamp() < now - days * _DAY
-
-
 def _drop(owner: Owner, kind: Kind, field: str, days: int, now: float) -> StoreEffects[int]:
-    if not days:
-        return 0
-    items = yield from scan(owner.namespace(kind))
-    old = [item for item in items if (kind != "history" or is_revision(item)) and is_older(item, field, days, now)]
+    old = []
+    for item in (yield from scan(owner.namespace(kind))) if days else ():
+        # Its own time tells, or the store's where a hand garbled that.
+        at = moment(str(item.value.get(field, ""))) or item.updated_at
+        if at.timestamp() < now - days * DAY_SECONDS and (kind != "history" or is_revision(item)):
+            old.append(delete(item.namespace, item.key))
     if old:
-        yield [delete(item.namespace, item.key) for item in old]
+        yield old
     return len(old)

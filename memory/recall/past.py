@@ -12,7 +12,7 @@ from typing import NamedTuple
 from memory.config import HOLDS, Hold
 from memory.control import count_edit, read_control
 from memory.door import StoreEffects, delete, put, side_by_side, transaction
-from memory.facts.chain import Chain, dormant
+from memory.facts.chain import Chain, linked
 from memory.facts.fact import HELD, may_be_used
 from memory.facts.fact_set import FactSet
 from memory.facts.records import ANSWER, message_keys, text_key
@@ -128,7 +128,9 @@ def _shunned(facts: FactSet) -> Chain:
         for fact in facts.past
         if fact.status == "ended" and facts.notes.get(text_key(fact.content), {}).get("fact_id") == fact.id
     ]
-    ids = dormant(facts.every, {fact.id for fact in (*deleted, *waiting)})
+    ids = frozenset(fact.id for fact in (*deleted, *waiting))
+    if ids:  # one that is active says it again, and a person wants that one
+        ids = linked(facts.every, ids) - linked(facts.every, [fact.id for fact in facts.active()])
     return facts.chain_of(fact for fact in (*facts.past, *waiting) if fact.id in ids)
 
 
