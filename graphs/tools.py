@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, tool
 
-from graphs.process.identity import owner_of_run
 from graphs.settings import Settings
-from graphs.turn.context import Context, context_of
+from graphs.turn.context import Context
+from graphs.turn.run import Run
 from graphs.turn.state import State
 from memory.config import zone_named
 from memory.control import read_control
@@ -35,15 +35,14 @@ def time_tool(clock: Callable[[], float] = time.time) -> BaseTool:
     @tool
     async def current_time(runtime: ToolRuntime[Context | None, State]) -> str:
         """Tell the current date, weekday and time where the user is."""
-        context = context_of(runtime.context)
         settings = Settings.from_environment()
-        configurable = runtime.config.get("configurable", {})
-        owner = owner_of_run(configurable, context.agent_name, single_user=settings.single_user)
-        zone = zone_named(context.time_zone) or UTC
-        if owner and runtime.store:
+        run = Run.of(runtime.config, runtime, settings)
+        zone = zone_named(run.context.time_zone) or UTC
+        if run.place is not None:
             with tolerated(logger, "the user's time zone cannot be read"):
+                store, owner = run.place
                 async with asyncio.timeout(settings.memory.read_timeout_seconds):
-                    zone = (await arun(runtime.store, read_control(owner))).zone or zone
+                    zone = (await arun(store, read_control(owner))).zone or zone
         return f"{datetime.fromtimestamp(clock(), zone):%A, %Y-%m-%d %H:%M} ({zone})"
 
     return current_time

@@ -186,7 +186,7 @@ class MemoryService:
         """Write down what turns of this process left while their store did not answer."""
         for thread, left in self.left.all():
             with tolerated(logger, "what was left of a thread is not written down yet"):
-                for _, closing in left:
+                for closing in left[1]:
                     await self.aremember(store, closing)
                 self.left.settle(thread, left)
 

@@ -185,7 +185,14 @@ class EnvelopePairing:
         task = _namespace(event["metadata"])
         # What a node starts belongs to the node, and so does another graph that it runs on its own, under a
         # namespace or thread of its own. Only a task below it, in a subgraph, has a step of its own.
-        if parent is not None and (task == parent.task or not _below(task, parent.task)):
+        # A subgraph that keeps its state is named without its task's id.
+        above = parent.task if parent is not None else ()
+        is_below = (
+            task != above
+            and len(task) >= len(above)
+            and all(part in (whole, whole.partition(":")[0]) for part, whole in zip(task, above, strict=False))
+        )
+        if parent is not None and not is_below:
             run = parent
         else:
             # A task of step n runs from the checkpoint of step n - 1.
@@ -210,13 +217,6 @@ def envelope(payload: Mapping[str, Any]) -> Checkpoint:
 def _namespace(metadata: Mapping[str, object]) -> Namespace:
     path = metadata.get("langgraph_checkpoint_ns")
     return tuple(path.split("|")) if isinstance(path, str) and path else ()
-
-
-def _below(task: Namespace, ancestor: Namespace) -> bool:
-    """Say whether a task runs below another; a subgraph that keeps its state is named without its task's id."""
-    return len(task) >= len(ancestor) and all(
-        part in (whole, whole.partition(":")[0]) for part, whole in zip(task, ancestor, strict=False)
-    )
 
 
 def _stamped(event: PlainEvent, checkpoint: Checkpoint | None) -> StreamEvent:

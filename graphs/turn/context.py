@@ -25,10 +25,6 @@ _SUMMARY_PROMPT = {"langgraph_nodes": ["summarize"], "langgraph_type": "prompt"}
 MemoryToolName = Literal["search_memory", "read_conversation", "list_memories", "remember", "forget", "restore"]
 
 
-def _zone_or_none(name: str) -> str:
-    return name and checked_time_zone(name)
-
-
 @dataclass(kw_only=True, frozen=True, config=ConfigDict(extra="ignore"))
 class Context:
     """Choices of one assistant or run. Bad values are refused with the field's name before any node runs."""
@@ -85,7 +81,7 @@ class Context:
             description="Time zone of a user who has set none, for example Europe/Oslo: it says which day it is. "
             "Empty: UTC.",
         ),
-        AfterValidator(_zone_or_none),
+        AfterValidator(lambda name: name and checked_time_zone(name)),
     ] = ""
     memory_mode: Annotated[
         MemoryMode,

@@ -166,6 +166,10 @@ def tolerated_store(logger: logging.Logger, consequence: str) -> Iterator[None]:
         yield
 
 
+_Left = tuple[BaseStore, Sequence[Closing]]
+"""What is left of one thread, and where it belongs."""
+
+
 class LeftTurns:
     """Turns that ended before they were written down, while their process lives: written down when it ends in order.
 
@@ -179,7 +183,7 @@ class LeftTurns:
 
     def __init__(self, write: Callable[[BaseStore, Closing], None], seconds: float) -> None:
         self._write, self._seconds = write, seconds
-        self._left: dict[Hashable, list[tuple[BaseStore, Closing]]] = {}
+        self._left: dict[Hashable, _Left] = {}
         self._ends, self._may_write = threading.Event(), False
         self._writing: Future[None] | None = None
 
@@ -188,7 +192,7 @@ class LeftTurns:
         self._left.pop(thread, None)
         if not left:
             return
-        self._left[thread] = [(store, closing) for closing in left]
+        self._left[thread] = store, left
         if len(self._left) > _MOST_THREADS:
             del self._left[next(iter(self._left))]
         if self._writing is None:
@@ -198,19 +202,19 @@ class LeftTurns:
                 self._writing = in_daemon_thread(self._write_at_the_end, "palimpsest-left")
                 atexit.register(self.write_down, self._seconds)
 
-    def all(self) -> list[tuple[Hashable, list[tuple[BaseStore, Closing]]]]:
+    def all(self) -> list[tuple[Hashable, _Left]]:
         """Return what is left, by thread, as it is now."""
         return list(self._left.items())
 
-    def settle(self, thread: Hashable, left: Sequence[tuple[BaseStore, Closing]]) -> None:
+    def settle(self, thread: Hashable, left: _Left) -> None:
         """Drop what was left of a thread, as it is written down, unless more was noted meanwhile."""
         if self._left.get(thread) is left:
             self._left.pop(thread, None)
 
     def drop(self, erased: str) -> None:
         """Drop what came from an erased thread, by its id, or user, by the user's segment."""
-        for thread, left in list(self._left.items()):
-            if any(erased in (closing.thread_id, closing.owner.segment) for _, closing in left):
+        for thread, (_, left) in self.all():
+            if any(erased in (closing.thread_id, closing.owner.segment) for closing in left):
                 self._left.pop(thread, None)
 
     def write_down(self, seconds: float) -> bool:
@@ -226,7 +230,7 @@ class LeftTurns:
         with tolerated(logger, "turns are not written down in time"):
             self._writing.result(seconds)
         self._writing = None
-        if count := sum(map(len, self._left.values())):
+        if count := sum(len(left) for _, left in self._left.values()):
             logger.warning(
                 "%d turns are lost unless a checkpointer keeps their threads: their next turns write them", count
             )
@@ -236,6 +240,7 @@ class LeftTurns:
         self._ends.wait()
         for thread, left in self.all() if self._may_write else ():
             with tolerated(logger, "what was left of a thread is not written down"):
-                for store, closing in left:
+                store, closings = left
+                for closing in closings:
                     self._write(store, closing)
                 self.settle(thread, left)
