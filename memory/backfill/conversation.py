@@ -17,7 +17,7 @@ Origin = Literal["chatgpt", "claude", "jsonl"]
 PASTED: Final = "pasted-"
 """How the id of a message begins that the user pasted: it is written down, and nothing is learned from it."""
 
-_TOLD: Final = ("id", "role", "name", "time")
+_TOLD: Final = ("id", "role", "name", "text", "time")
 _SECONDS = TypeAdapter(datetime)
 # What one pending update holds: as much as one extraction reads.
 _PORTION_CHARS: Final = 24_000
@@ -57,11 +57,7 @@ class Conversation:
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON form in which it is sent to the memory API."""
-        # A lone surrogate is no UTF-8.
-        said = [
-            {**{name: getattr(one, name) for name in _TOLD}, "text": one.text.encode("utf-8", "replace").decode()}
-            for one in self.messages
-        ]
+        said = [{name: getattr(one, name) for name in _TOLD} for one in self.messages]
         return {"origin": self.origin, "id": self.id, "messages": said, "goes_on": self.goes_on}
 
     @classmethod
@@ -72,7 +68,7 @@ class Conversation:
             value: As `to_json` returns it.
             known_as: What the server calls the user, who may be one of several people there.
         """
-        said = (said_by(one["role"], one["text"], one["time"], one["name"], one["id"]) for one in value["messages"])
+        said = (said_by(**one) for one in value["messages"])
         heard = [one.heard(known_as) if one.role == "other" else one for one in said if one]
         return cls(value["origin"], text_id(value["id"]), unique(heard), value["goes_on"])
 
@@ -83,7 +79,7 @@ def text_id(value: object) -> str:
     return given if len(given) <= 200 else digest(given)[:32]
 
 
-def said_by(role: Role, text: object, time: object, name: str = "", identity: object = None) -> StoredMessage | None:
+def said_by(role: Role, text: object, time: object, name: str = "", id: object = None) -> StoredMessage | None:  # noqa: A002 - as in JSON
     """Return one message; `None` if it says nothing. `ValueError` without a time.
 
     Args:
@@ -91,7 +87,7 @@ def said_by(role: Role, text: object, time: object, name: str = "", identity: ob
         text: What they said.
         time: When, as ISO 8601 or in seconds since 1970.
         name: What the client called them.
-        identity: Its id; without one it gets one that is made of what it says.
+        id: Its id; without one it gets one that is made of what it says.
     """
     said = sanitize(without_middle(text)).strip() if isinstance(text, str) else ""
     if not said:
@@ -102,7 +98,7 @@ def said_by(role: Role, text: object, time: object, name: str = "", identity: ob
         at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
     except (ValueError, OverflowError):
         raise ValueError("time must be ISO 8601, as 2026-05-08T14:00:00+02:00, or seconds since 1970") from None
-    return StoredMessage(text_id(identity) or f"content-{digest(role, said, at)[:32]}", role, said, at, name=name)
+    return StoredMessage(text_id(id) or f"content-{digest(role, said, at)[:32]}", role, said, at, name=name)
 
 
 def unique(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:

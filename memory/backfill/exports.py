@@ -149,7 +149,7 @@ def _conversation(
         for text in node.pasted:
             if one := said_by(node.role, text, time):
                 said.append(replace(one, id=PASTED + one.id))
-        if one := said_by(node.role, node.text, time, identity=node.id):
+        if one := said_by(node.role, node.text, time, id=node.id):
             said.append(one)
     # In an export without ids its first message names it, as long as nobody edits that.
     named = text_id(identity) or (said[0].id if said else "")

@@ -1,15 +1,14 @@
 """What was imported, by the name under which it can be taken back: items of the user's own, ids and counts only."""
 
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from langgraph.store.base import Item, Op
+from langgraph.store.base import Item
 
 from memory.backfill.conversation import Conversation, Origin
 from memory.control import belongs, read_epoch
-from memory.door import StoreEffects, delete, put, read, scan, side_by_side, transaction
+from memory.door import StoreEffects, put, read, scan, side_by_side, transaction
 from memory.facts.fact import timestamp
 from memory.forms import plain, read_as
 from memory.namespaces import Owner, checked_source, imported_thread, source_unit
@@ -126,12 +125,3 @@ def read_sources(owner: Owner) -> StoreEffects[list[SourceCounts]]:
         messages = sum(len(talk.told | talk.known) for talk in own)
         counts.append(SourceCounts(source, len(own), messages, sum(len(talk.known) for talk in own)))
     return counts
-
-
-def drop_source(owner: Owner, name: str) -> StoreEffects[Sequence[str]]:
-    """Delete a source and what is noted of its conversations; return the ids of their threads."""
-    namespace = owner.namespace("sources")
-    items = yield from scan(namespace, where={"source": name})
-    writes: list[Op] = [delete(namespace, source_key(name)), *(delete(namespace, item.key) for item in items)]
-    yield writes
-    return [str(item.value.get("thread_id") or "") for item in items]

@@ -4,9 +4,9 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from memory.backfill.sources import drop_source, read_source
+from memory.backfill.sources import read_source, source_key
 from memory.config import MemoryConfig
-from memory.door import StoreEffects, delete, transaction
+from memory.door import StoreEffects, delete, scan, transaction
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import save
 from memory.forget.erase import forget_rows_of, read_to_erase
@@ -15,15 +15,8 @@ from memory.namespaces import Owner, source_unit, thread_namespace, unit_of
 from memory.updates import outbox
 
 
-class SourceNotFound(KeyError):
-    """Nothing was imported under this name; `name` tells which."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
-
-    def __str__(self) -> str:
-        return f"nothing was imported as {self.name!r}; GET /memory/sources lists what was"
+class SourceNotFound(LookupError):
+    """Nothing was imported under this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +45,8 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
         SourceNotFound: If there is none.
     """
     if (yield from read_source(owner, name)) is None:
-        raise SourceNotFound(name)
-    unit = source_unit(owner, name)
+        raise SourceNotFound(f"nothing was imported as {name!r}; GET /memory/sources lists what was")
+    unit, namespace = source_unit(owner, name), owner.namespace("sources")
 
     def is_gone(thread_id: str) -> bool:
         return unit_of(thread_id) == unit
@@ -64,9 +57,10 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     kept, restored = _take_back(facts, is_gone)
     deleted = yield from forget_rows_of(facts, is_gone)
     yield from save(facts)
-    threads = yield from drop_source(owner, name)
-    named = {*threads, *(entry.thread_id for entry in cancelled)} - {""}
-    yield [delete(thread_namespace(thread_id), owner.due_key) for thread_id in sorted(named)]
+    talks = yield from scan(namespace, where={"source": name})
+    yield [delete(namespace, key) for key in (source_key(name), *(talk.key for talk in talks))]
+    named = {entry.thread_id for entry in cancelled} | {str(talk.value.get("thread_id") or "") for talk in talks}
+    yield [delete(thread_namespace(thread_id), owner.due_key) for thread_id in sorted(named - {""})]
     return TakenBack(len(cancelled) + deleted - kept, kept, restored)
 
 

@@ -127,10 +127,9 @@ def take_talk_in(
     after = replace(talk, told=talk.told | ids, known=talk.known | ids if learn else talk.known)
     if after != talk:
         yield [put(owner.namespace("sources"), talk_key(conversation), plain(after))]
-    fresh = [one for portion in cut for one in portion if not one.seen]
     return TakenIn(
         told=len(ids - talk.told),
-        queued=len(fresh),
+        queued=sum(not one.seen for portion in cut for one in portion),
         updates=len(cut),
         known=len(ids & (talk.known if learn else talk.told)),
         thread_id=thread_id,
