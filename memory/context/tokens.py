@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, MessageLikeRepresentation, ToolMessage
@@ -160,14 +161,9 @@ class Tokenizer:
         )
 
     def _loaded(self) -> Encoder:
-        def loaded() -> Encoder:
-            encode = load()
-            encode("")
-            return encode
-
         for load in self._loaders:
             try:
-                loading = in_daemon_thread(loaded, "load-tokenizer")
+                loading = in_daemon_thread(partial(_working, load), "load-tokenizer")
                 return loading.result(None if load in self._offline else self._patience)
             except Exception as error:  # absent package, no network, bad cache: each means that this one cannot count
                 logger.debug("%s cannot be loaded: %s", load.__name__, type(error).__name__)
@@ -178,6 +174,12 @@ class Tokenizer:
             ENCODING,
         )
         return estimate
+
+
+def _working(load: Callable[[], Encoder]) -> Encoder:
+    encode = load()
+    encode("")
+    return encode
 
 
 def _encoded(encode: Encoder, text: str) -> int:
