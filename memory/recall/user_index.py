@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final
 
 from memory.facts.fact import Fact
@@ -63,8 +64,7 @@ class UserIndex:
         self._index = Index()
         self._vectors: VectorIndex | None = None  # it needs numpy
         self._facts: dict[str, Fact] = {}
-        # What is indexed of each journal entry, by its key, and of each fact, by its id.
-        self._entries: dict[str, tuple[Document, ...]] = {}
+        # What is indexed of each fact, by its id, and of each journal entry, by its key.
         self._documents: dict[str, tuple[Document, ...]] = {}
         self.view: JournalView | None = None  # the journal that is indexed, without its entries
 
@@ -74,8 +74,7 @@ class UserIndex:
     def holds_thread(self, thread_id: str) -> bool:
         """Say whether anything said in a thread is indexed."""
         with self._lock:
-            every = [*self._documents.values(), *self._entries.values()]
-            return any(one.session.startswith(f"{thread_id}/") for documents in every for one in documents)
+            return any(one.session.startswith(f"{thread_id}/") for one in chain(*self._documents.values()))
 
     def follow_facts(self, facts: Iterable[Fact]) -> bool:
         """Index the facts that changed, and drop those that are gone: only active ones are given.
@@ -86,19 +85,19 @@ class UserIndex:
         with self._lock:
             now = {fact.id: fact for fact in facts}
             changed = {name: (fact_document(fact),) for name, fact in now.items() if self._facts.get(name) != fact}
-            self._replace(self._documents, {**dict.fromkeys(self._facts.keys() - now.keys(), ()), **changed})
+            self._replace({**dict.fromkeys(self._facts.keys() - now.keys(), ()), **changed})
             self._facts = now
             return bool(changed)
 
     def follow_journal(self, view: JournalView) -> None:
         """Index what a view of the journal brings, an entry at a time, so that nobody waits long for the lock."""
-        gone = self._entries.keys() - view.entries.keys() if view.is_whole else view.gone
         with self._lock:
+            entries = self._documents.keys() - self._facts.keys()
             # Until all of it is there, the old revision tells which entries are as they were.
-            self._replace(self._entries, dict.fromkeys(gone, ()))
+            self._replace(dict.fromkeys(entries - view.entries.keys() if view.is_whole else view.gone, ()))
         for key, entry in sorted(view.entries.items()):
             with self._lock:
-                self._replace(self._entries, {key: turn_documents(entry)})
+                self._replace({key: turn_documents(entry)})
         self.view = replace(view, entries={}, is_whole=True, gone=frozenset())
 
     def recall(self, asked: Asked, epoch: str, revision: JournalRevision, edit: str) -> Recalled:
@@ -132,8 +131,7 @@ class UserIndex:
     def texts(self) -> dict[str, str]:
         """Return the texts that are indexed, by the ids of their documents."""
         with self._lock:
-            every = [*self._documents.values(), *self._entries.values()]
-            return {one.id: one.text for documents in every for one in documents}
+            return {one.id: one.text for one in chain(*self._documents.values())}
 
     def follow_vectors(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
         """Keep the vectors of what is indexed, as they are kept in the store: by `text_key`."""
@@ -146,17 +144,17 @@ class UserIndex:
         """Return about how many bytes it takes."""
         return self._index.size() + (self._vectors.size if self._vectors else 0)
 
-    def _replace(self, held: dict[str, tuple[Document, ...]], now: Mapping[str, tuple[Document, ...]]) -> None:
+    def _replace(self, now: Mapping[str, tuple[Document, ...]]) -> None:
         """Index what items have now in the place of what they had; nothing of an item that is gone."""
         for name, documents in now.items():
-            if (before := held.pop(name, ())) != documents:
+            if (before := self._documents.pop(name, ())) != documents:
                 ids = [each.id for each in before]
                 self._index.remove(ids)
                 if self._vectors:
                     self._vectors.remove(ids)
                 self._index.put(documents)
             if documents:
-                held[name] = documents
+                self._documents[name] = documents
 
 
 class UserIndexes:
