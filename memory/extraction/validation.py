@@ -46,7 +46,7 @@ def validated(answer: Answer, task: Task) -> Extraction:
 def is_quoted(fact: FoundFact, messages: Sequence[StoredMessage]) -> bool:
     """Say whether the words that a fact quotes stand in the message that it cites, or in the line before it."""
     new = new_messages(messages)
-    cited = new[fact.message - 1 : fact.message] if fact.message and fact.message > 0 else new
+    cited = _cited(fact, new) if fact.message else new
     return any(stands_in(fact.quote or "", text) for each in cited for text in (each.text, line_before(each, messages)))
 
 
@@ -80,7 +80,7 @@ class _Reading:
 
     def take(self, fact: FoundFact) -> None:
         """Add the change of one fact, or its refusal, and note what it says of the message that it rests on."""
-        cited, known = self._cited(fact) or self._new, fact.known or 0
+        cited, known = _cited(fact, self._new) or self._new, fact.known or 0
         if fact.topic != "none":
             self._sensitive.update(_ids(cited))
         # A correction of no fact that was shown is news.
@@ -230,7 +230,7 @@ class _Reading:
 
         The one it cites; where it cites none, or one that is not there, the one that shares most words with it.
         """
-        cited, wanted = self._cited(fact), words(fact.content or "")
+        cited, wanted = _cited(fact, self._new), words(fact.content or "")
         if cited or not wanted:
             return cited or self._new
         if fact.quote and (quoted := [each for each in self._new if stands_in(fact.quote, each.text)]):
@@ -239,9 +239,6 @@ class _Reading:
         if shared >= _GROUNDED * len(wanted):
             return [self._new[-at]]
         return [] if fact.cites else self._new
-
-    def _cited(self, fact: FoundFact) -> list[StoredMessage]:
-        return [message for number, message in enumerate(self._new, 1) if number == fact.message]
 
 
 def _period(fact: FoundFact, said: date | None) -> tuple[str, str]:
@@ -254,6 +251,10 @@ def _period(fact: FoundFact, said: date | None) -> tuple[str, str]:
     if last is None or said is None or last < said or (begin and begin[: len(end)] > end[: len(begin)]):
         end = ""
     return begin, end
+
+
+def _cited(fact: FoundFact, new: Sequence[StoredMessage]) -> list[StoredMessage]:
+    return [message for number, message in enumerate(new, 1) if number == fact.message]
 
 
 def _ids(sources: Iterable[StoredMessage]) -> tuple[str, ...]:

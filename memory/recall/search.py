@@ -5,7 +5,7 @@ from typing import Final
 
 from memory.facts.fact import Fact
 from memory.recall.index import Hit, Index, fact_document
-from memory.recall.vectors import QueryVector, VectorIndex, by_name, can_rank
+from memory.recall.vectors import QueryVector, VectorIndex
 from memory.text import normalize
 
 _MOST_ALIKE: Final = 100
@@ -36,7 +36,9 @@ def search_facts(
     if not wanted:
         return []
     holding = [fact for fact in facts if wanted in normalize(fact.content)]
-    similarity = similarity_of({fact.id: fact.content for fact in facts}, question, vectors or {})
+    texts = {fact.id: fact.content for fact in facts}
+    known = VectorIndex.of(question.embedder, texts, vectors or {}) if question else None
+    similarity = known.similarity(question) if known else None
     index = Index.of(map(fact_document, facts))
     limit = _MOST_ALIKE if similarity else len(facts)
     ranked = index.rank(query, similarity=similarity, limit=limit, only_asked=only_asked)
@@ -49,19 +51,3 @@ def search_facts(
 def relevant(hits: Sequence[Hit], share: float) -> list[Hit]:
     """Return the hits, best first, that have at least this share of the best one's score."""
     return [hit for hit in hits if hit.score >= share * hits[0].score]
-
-
-def similarity_of(
-    texts: Mapping[str, str], question: QueryVector | None, vectors: Mapping[str, bytes]
-) -> dict[str, float] | None:
-    """Return how alike a question and texts are, by the names of the texts; `None` where nothing can be told.
-
-    Args:
-        texts: By names of the caller's.
-        question: What an embedder makes of the question.
-        vectors: Those of the texts, by `text_key`; a text without one is left out.
-    """
-    known = by_name(texts, vectors)
-    if question is None or not known or not can_rank():
-        return None
-    return VectorIndex(question.embedder, known).similarity(question)

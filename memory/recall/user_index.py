@@ -14,7 +14,7 @@ from typing import Final
 from memory.facts.fact import Fact
 from memory.journal.journal import JournalRevision, JournalView
 from memory.recall.index import Document, Hit, Index, fact_document, turn_documents
-from memory.recall.vectors import QueryVector, VectorIndex, by_name
+from memory.recall.vectors import QueryVector, VectorIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,7 @@ class UserIndex:
 
     def follow_vectors(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
         """Keep the vectors of what is indexed, as they are kept in the store: by `text_key`."""
-        found = by_name(self.texts(), vectors)
-        fresh = VectorIndex(embedder, found) if found else None
+        fresh = VectorIndex.of(embedder, self.texts(), vectors)
         with self._lock:
             self._vectors = fresh
 

@@ -16,7 +16,7 @@ import struct
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from langgraph.store.base import Item
 
@@ -104,6 +104,19 @@ class VectorIndex:
             raise ValueError("a vector must have a length that is finite and not zero")
         self._steps: Any = self._numpy.rint(values / self._scales[:, None]).astype(self._numpy.int8)
 
+    @classmethod
+    def of(cls, embedder: str, texts: Mapping[str, str], vectors: Mapping[str, bytes]) -> Self | None:
+        """Return the vectors of texts by the names of these; `None` where there are none, or they cannot be ranked.
+
+        Args:
+            embedder: Whose vectors.
+            texts: By names of the caller's.
+            vectors: As they are kept, by `text_key`; a text without one is left out.
+        """
+        keys = {name: text_key(text) for name, text in texts.items()}
+        found = {name: vectors[key] for name, key in keys.items() if key in vectors}
+        return cls(embedder, found) if found and can_rank() else None
+
     @property
     def size(self) -> int:
         """How many bytes its numbers take."""
@@ -169,12 +182,6 @@ def _kept_in(item: Item, epoch: str, embedder: str) -> dict[str, bytes]:
     except (TypeError, ValueError):
         return {}
     return {key: vector for key, vector in found.items() if vector and len(vector) % 2 == 0}
-
-
-def by_name(texts: Mapping[str, str], vectors: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the vectors of texts that have names of the caller's; `vectors` has them by `text_key`."""
-    keys = {name: text_key(text) for name, text in texts.items()}
-    return {name: vectors[key] for name, key in keys.items() if key in vectors}
 
 
 _Texts = Mapping[tuple[str, str], Sequence[str]]

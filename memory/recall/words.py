@@ -45,8 +45,10 @@ _PHATIC: Final = word_set(
     """
 )
 # Longest first: one ending goes, and what stays has three letters at least.
-_ENDINGS: Final = (("ness", ""), ("sses", "ss"), ("ings", ""), ("edly", ""), ("ies", "y"), ("ing", ""), ("ed", ""))
-_ENDINGS_LAST: Final = (("es", ""), ("s", ""), ("ly", ""))
+_ENDINGS: Final = (
+    ("ness", ""), ("sses", "ss"), ("ings", ""), ("edly", ""), ("ies", "y"), ("ing", ""), ("ed", ""),
+    ("es", ""), ("s", ""), ("ly", ""),
+)  # fmt: skip
 _GRAM: Final = 4
 _SENTENCE_END: Final = ".!?:\n\u2026"
 
@@ -107,7 +109,7 @@ def stem(word: str) -> str:
     """Return a word without its English ending: "camping" and "camps" as "camp"; others lose little."""
     if len(word) < 4 or not word.isascii():
         return word
-    for ending, instead in _ENDINGS + _ENDINGS_LAST:
+    for ending, instead in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith(("ss", "us")):
             word = word[: -len(ending)] + instead
             break

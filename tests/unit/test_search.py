@@ -9,8 +9,8 @@ from memory.facts.changes import Change, Extraction
 from memory.facts.fact import Fact
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.recall.search import search_facts, similarity_of
-from memory.recall.vectors import Embed, QueryVector, make_vectors, packed, text_key
+from memory.recall.search import search_facts
+from memory.recall.vectors import Embed, QueryVector, VectorIndex, make_vectors, packed, text_key
 from tests.fakes import WordEmbeddings
 
 
@@ -116,6 +116,7 @@ def test_a_text_without_a_vector_is_left_out_of_what_is_alike() -> None:
     pytest.importorskip("numpy")
     vectors = {text_key("figs"): packed([1.0, 0.0])}
     question = QueryVector.of("e", [1.0, 0.0])
-    assert similarity_of({"a": "figs", "b": "plums"}, question, vectors) == pytest.approx({"a": 1.0}, abs=0.01)
-    assert similarity_of({"b": "plums"}, question, vectors) is None
-    assert similarity_of({"a": "figs"}, None, vectors) is None
+    known = VectorIndex.of("e", {"a": "figs", "b": "plums"}, vectors)
+    assert known is not None
+    assert known.similarity(question) == pytest.approx({"a": 1.0}, abs=0.01)
+    assert VectorIndex.of("e", {"b": "plums"}, vectors) is None
