@@ -84,18 +84,10 @@ def open_memory(
         # A proxy that the user has for the world would be asked for loopback, too.
         trust_env=not is_loopback(parts.hostname),
     ) as http:
-        yield MemoryClient(http, agent, place, local)
-
-
-class ServerAnswer(dict[str, Json]):
-    """What a server answers, which may be another one's: who asks for a field that it lacks is told so."""
-
-    def __init__(self, fields: Mapping[str, Json], place: str) -> None:
-        super().__init__(fields)
-        self._place = place
-
-    def __missing__(self, name: str) -> Json:
-        raise Refused(f"{self._place} is no Palimpsest server, as its JSON tells: {NO_SERVER}")
+        try:
+            yield MemoryClient(http, agent, place, local)
+        except KeyError as lacking:  # it may be another one's: whoever looks for a field that it lacks is told so
+            raise Refused(f"{place} is no Palimpsest server, as its JSON tells: {NO_SERVER}") from lacking
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +126,7 @@ class MemoryClient:
         query = {"agent_name": self.agent, **(said if method == "GET" else {})}
         with self.open(method, f"/memory{path}", params=query, **request) as answer:
             found = answer.json() if answer.read() else {}
-            return ServerAnswer(found if isinstance(found, dict) else {}, self.place)
+            return found if isinstance(found, dict) else {}
 
     def get(self, path: str, **query: object) -> Json:
         """Read something."""

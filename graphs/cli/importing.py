@@ -4,7 +4,7 @@ import io
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -149,26 +149,31 @@ class Sending:
 def _pieces(
     conversations: Iterable[Conversation], name: str | None, most: int
 ) -> Iterator[tuple[str, list[Conversation]]]:
-    """Yield conversations in pieces of so many messages, each after its source; a long one is cut between exchanges."""
+    """Yield conversations in pieces of so many messages, each after its source; a long one in parts."""
     piece: list[Conversation] = []
-    messages = chars = 0
-    for conversation in conversations:
-        part = replace(conversation, messages=())
-        for exchange in exchanges(conversation.messages):
-            more = sum(len(one.text) for one in exchange)
-            is_full = (
-                messages + len(exchange) > most or chars + more > _PIECE_CHARS or len(piece) == _MOST_CONVERSATIONS
-            )
-            if piece and (is_full or (not name and piece[0].origin != part.origin)):
-                yield name or piece[0].origin, piece
-                # The reply before goes along: what comes may answer it. It is known by then, and learned once.
-                before = tuple(one for one in part.messages[-1:] if one.role == "assistant")
-                part = replace(part, messages=before, goes_on=bool(before))
-                piece, messages, chars = [], 0, 0
-            if piece and piece[-1] is part:
-                piece.pop()  # it goes on
-            part = replace(part, messages=(*part.messages, *exchange))
-            piece.append(part)
-            messages, chars = messages + len(exchange), chars + more
+    for part in (part for conversation in conversations for part in _parts(conversation, most)):
+        said = [one for each in (*piece, part) for one in each.messages]
+        is_full = len(piece) == _MOST_CONVERSATIONS or _is_too_large(said, most)
+        if piece and (is_full or (not name and piece[0].origin != part.origin)):
+            yield name or piece[0].origin, piece
+            piece = []
+        piece.append(part)
     if piece:
         yield name or piece[0].origin, piece
+
+
+def _parts(conversation: Conversation, most: int) -> Iterator[Conversation]:
+    """Cut a conversation between exchanges, so that each part has so many messages at most."""
+    part = replace(conversation, messages=())
+    for exchange in exchanges(conversation.messages):
+        if part.messages and _is_too_large((*part.messages, *exchange), most):
+            yield part
+            # The reply before goes along: what comes may answer it. It is known by then, and learned once.
+            before = tuple(one for one in part.messages[-1:] if one.role == "assistant")
+            part = replace(part, messages=before, goes_on=bool(before))
+        part = replace(part, messages=(*part.messages, *exchange))
+    yield part
+
+
+def _is_too_large(said: Sequence[StoredMessage], most: int) -> bool:
+    return len(said) > most or sum(len(one.text) for one in said) > _PIECE_CHARS

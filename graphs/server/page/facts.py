@@ -86,7 +86,7 @@ async def add_from_form(asked: PageRequest) -> Response:
     """Add a fact; one that is known already stays as it is."""
     new = asked.fields(NewFact)
     known = {fact.id for fact in await asked.facts.alist(None)}
-    fact = await asked.facts.acreate(new.content, new.category, new.confidence, source="page", pinned=new.pinned)
+    fact = await asked.facts.acreate(**new.model_dump(), source="page")
     if fact.status == "quarantined":
         raise RefusedRequest(409, f"It {WHY[fact.held]}: it waits under Waiting until you release it.")
     # The list as it is without a filter: a new fact that a filter hides would seem to be lost.
@@ -112,10 +112,7 @@ async def save_fact(asked: PageRequest) -> Response:
     """Change a fact; what it said before goes to its history. Where it was changed meanwhile, show both texts."""
     edit = asked.fields(FactEdit)
     try:
-        await asked.facts.aupdate(
-            asked.one("id"), content=edit.content, category=edit.category, confidence=edit.confidence,
-            pinned=edit.pinned, source="page", revision=edit.revision,
-        )  # fmt: skip
+        await asked.facts.aupdate(asked.one("id"), **edit.model_dump(exclude={"status"}), source="page")
     except FactChanged:
         return await show_fact(asked, "fact_edit.html", mine=edit)
     return await (show_fact(asked) if asked.is_fragment else _list(asked, "Saved.", wanted=Filter.model_validate({})))

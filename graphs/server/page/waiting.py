@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 
 from starlette.responses import Response
 
@@ -100,14 +101,13 @@ async def take_no_back(asked: PageRequest) -> Response:
     """Let a fact wait again that somebody has just said no to; what the form says of it is checked as an import is."""
     now = asked.now
     try:
-        raw = json.loads(asked.one("fact"))
-        held = {**raw, "status": raw["status"] if raw["status"] in HELD else "waiting"}
-    except (ValueError, TypeError, KeyError):
-        raise invalid("fact", "it must be what the page offered") from None
-    fact = read_fact(held, epoch=asked.control.epoch, now=timestamp(now))
+        fact = read_fact(json.loads(asked.one("fact")), epoch=asked.control.epoch, now=timestamp(now))
+    except ValueError:
+        fact = "malformed"
     if not isinstance(fact, Fact):
         raise invalid("fact", f"it cannot come back: {fact}")
-    await asked.run(FactEffects(asked.owner, asked.config, lambda: now).insert([fact]))
+    held = fact if fact.status in HELD else replace(fact, status="waiting")
+    await asked.run(FactEffects(asked.owner, asked.config, lambda: now).insert([held]))
     return await show_updates(asked, "It waits again.")
 
 
