@@ -42,33 +42,30 @@ def examine(shell: Shell, config: Path | None, url: str | None, token: str | Non
     environ: Mapping[str, str] = {}
     settings: Settings | None = None
 
-    def look(check: str, at: Callable[[], str]) -> None:
-        """Carry out a check, which returns what works or raises what does not, with what to do."""
-        try:
-            state, said = "ok", at()
-        except (Refused, EnvFileUnreadable) as error:
-            state, said = "failed", str(error)
-        findings.append({"check": check, "state": state, "said": said})
-        shell.say(f"{state:<8} {check:<13} {said}", fg=None if state == "ok" else "red")
-
     def read_settings() -> str:
         nonlocal environ, settings
         environ = environment(Path(".env"), shell.environ)
         served, settings = read_set_up(config, environ)
         return f"{served}: {'single user, no login' if settings.single_user else 'users log in'}"
 
+    def look(check: str, at: Callable[..., str], *given: object) -> None:
+        """Carry out a check, which returns what works or raises what does not, with what to do."""
+        try:
+            state, said = "ok", at(*given)
+        except (Refused, EnvFileUnreadable) as error:
+            state, said = "failed", str(error)
+        findings.append({"check": check, "state": state, "said": said})
+        shell.say(f"{state:<8} {check:<13} {said}")
+
     look("settings", read_settings)
     if settings:
-        found = settings
-        look("model", lambda: _check_model(found.model, found, environ, asks))
-        if found.memory_model not in ("", found.model):
-            look("memory model", lambda: _check_model(found.memory_model, found, environ, asks))
-        look("store", lambda: _check_store(found))
-    look("server", lambda: _check_server(shell, url, token))
+        look("model", _check_model, settings.model, settings, environ, asks)
+        if settings.memory_model not in ("", settings.model):
+            look("memory model", _check_model, settings.memory_model, settings, environ, asks)
+        look("store", _check_store, settings)
+    look("server", _check_server, shell, url, token)
     failed = sum(each["state"] == "failed" for each in findings)
-    shell.answer({"ok": not failed, "findings": findings})
-    if failed:
-        shell.say(f"\n{counted(failed, 'thing')} to mend.")
+    shell.answer({"ok": not failed, "findings": findings}, f"\n{counted(failed, 'thing')} to mend." if failed else "")
     return not failed
 
 

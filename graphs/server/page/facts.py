@@ -35,23 +35,16 @@ class Filter(StrictModel):
     sort: Literal["strength", "newest", "oldest"] = "strength"
     offset: int = Field(0, ge=0, le=1_000_000)
 
-    @property
-    def address(self) -> dict[str, object]:
-        """What of it stands in an address: not what is searched for, because servers log those."""
-        return self.model_dump(exclude={"text"}, exclude_defaults=True)
-
-    def admits(self, fact: Fact) -> bool:
-        """Say whether a fact is of the category and the days; when it was confirmed it does not say."""
-        day = fact.created_at[:10]
-        return self.category in (None, fact.category) and self.since <= day and (not self.until or day <= self.until)
-
 
 async def _admitted(asked: PageRequest, wanted: Filter, facts: Sequence[Fact]) -> list[Fact]:
     """Return those of the facts in use that a filter admits; what fits its text best stands first."""
     if wanted.text:
         question = await asked.service.recalling.vector_of(wanted.text)
         facts = await asked.facts.asearch(wanted.text, None, question=question, only_asked=True)
-    admitted = [fact for fact in facts if wanted.admits(fact)]
+    admitted = [
+        fact for fact in facts
+        if wanted.category in (None, fact.category) and wanted.since <= fact.created_at[:10] <= (wanted.until or "9")
+    ]  # fmt: skip
     return await unconfirmed(asked, admitted, UNCONFIRMED_DAYS) if wanted.unconfirmed else admitted
 
 
@@ -69,7 +62,8 @@ async def _list(asked: PageRequest, said: str = "", undo: str = "", *, wanted: F
         wanted=wanted.model_copy(update={"offset": offset}), facts=facts[offset : offset + PAGE_SIZE],
         total=len(facts), of_all=len(everything), confirmed=(await asked.run(read_fact_set(asked.owner, ()))).said,
         is_learning=asked.control.learning and asked.config.enabled, is_used=asked.control.use,
-        page_size=PAGE_SIZE, said=said, undo=undo,
+        # Not what is searched for, because servers log addresses.
+        page_size=PAGE_SIZE, said=said, undo=undo, seen=wanted.model_dump(exclude={"text"}, exclude_defaults=True),
     )  # fmt: skip
 
 

@@ -1,7 +1,6 @@
 """What waits: facts and messages for a person's yes, other words or no; updates to be learned, or that failed."""
 
 import json
-from contextlib import suppress
 from dataclasses import replace
 
 from starlette.responses import Response
@@ -16,7 +15,7 @@ from graphs.server.page.pages import PageRequest, PageRoutes
 from graphs.server.page.parts import facts_named, show_journal
 from memory.archive.entries import read_fact
 from memory.control import read_control
-from memory.facts.fact import HELD, Fact, moment, timestamp, to_item
+from memory.facts.fact import HELD, Fact, timestamp, to_item
 from memory.facts.store import FactEffects
 from memory.updates.receipts import read_receipts
 
@@ -46,21 +45,11 @@ async def show_updates(asked: PageRequest, said: str = "", undo: str = "", answe
     return asked.show(
         "updates.html", "updates", said=said, undo=undo, answered=answered, lines=lines, approval=approval,
         held=sorted(held, key=lambda fact: (fact.updated_at, fact.id), reverse=True),
-        until={fact.id: _until(fact, approval.days) for fact in held},
         replaced={fact.id: there[fact.replaces].content for fact in held if fact.replaces in there},
         pending=[each for each in entries if each.state != "dead"],
         dead=[each for each in entries if each.state == "dead"],
         done=done, facts=await facts_named(asked, done), seen=await overview.overview(asked),
     )  # fmt: skip
-
-
-def _until(fact: Fact, days: int) -> str:
-    since = moment(fact.updated_at)
-    if not days or since is None or fact.status == "quarantined":
-        return ""
-    with suppress(ValueError, OverflowError):  # so long that no calendar has its end
-        return timestamp(since.timestamp() + days * 86_400)
-    return ""
 
 
 @pages.answers("POST held-yes")
