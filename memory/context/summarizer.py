@@ -268,7 +268,7 @@ class Summarizer:
                 question. The longest of what stays are shortened.
         """
         budget, counter, running = self.budget, self.counter, talk.running
-        if running and self.summary_tokens(running.summary) > budget.max_summary_tokens:
+        if running:
             running = replace(running, summary=self.shortened(running.summary))  # its share was larger once
         summary = self.summary_tokens(running.summary) if running else 0
         system, half = [*talk.system], (budget.max_tokens - summary) // 2
@@ -310,8 +310,11 @@ class Summarizer:
         return self.counter(self.composed(DividedMessages(running=RunningSummary(summary))))
 
     def shortened(self, summary: str) -> str:
-        """Return the summary within its share, its middle left out."""
-        return shorten_text(summary, max(1, self.budget.max_summary_tokens - self.summary_tokens("")), self.counter)
+        """Return the summary within its share, the middle of a longer one left out."""
+        share = self.budget.max_summary_tokens
+        if self.summary_tokens(summary) <= share:
+            return summary
+        return shorten_text(summary, max(1, share - self.summary_tokens("")), self.counter)
 
     async def write_summary(
         self,
@@ -343,7 +346,7 @@ class Summarizer:
                 words = prompts.SHORTER_SUMMARY.replace("{max_words}", str(most)).replace("{summary}", written)
                 shorter = summary_in(await calls.ask(self.model, [HumanMessage(words)]))
                 written = min(shorter or written, written, key=self.summary_tokens)
-            summary = written if self.summary_tokens(written) <= share else self.shortened(written)
+            summary = self.shortened(written)
             end = places[portion[-1].id] + 1
             # A cut never comes between a call of a tool and its result.
             if end in ends and not so_far(part := _written_summary(summary, talk, leaving[:end])):
