@@ -19,9 +19,8 @@ from graphs.streaming import stream_transformers
 from graphs.tools_of_memory import memory_tools
 from graphs.turn.calls import unanswered
 from graphs.turn.context import Context
-from graphs.turn.edits import ChatGraph
 from graphs.turn.nodes import ChatNodes
-from graphs.turn.state import InputState, State
+from graphs.turn.state import ChatGraph, InputState, State
 from memory.context.tokens import TokenCounter
 
 __all__ = ["ChatGraph", "after_model", "build_graph", "graph", "stream_transformers"]

@@ -1022,7 +1022,7 @@ MUTANTS = (
     ),
     Mutant(
         "what is cleared in one input with new words is told",
-        "graphs/turn/edits.py",
+        "graphs/turn/state.py",
         "return [*_CLEARED.items()] if is_cleared else []",
         "return []",
         (KEEP,),
@@ -1050,7 +1050,7 @@ MUTANTS = (
     ),
     Mutant(
         "an empty answer stays the user's answer",
-        "graphs/turn/answers.py",
+        "graphs/turn/prompt.py",
         "if is_empty(spoken(answer)):",
         "if False:",
         (KEEP,),

@@ -18,7 +18,7 @@ from langgraph.types import StateSnapshot
 
 from graphs.process.model_failures import explain, of_kind
 from graphs.process.synchronous import is_awaited
-from graphs.turn.answers import Pieces
+from graphs.turn.prompt import Pieces
 from graphs.turn.run import Thread
 from graphs.turn.state import InputState, removes_all
 from memory.door import in_daemon_thread, tolerated

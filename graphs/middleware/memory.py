@@ -44,12 +44,11 @@ from graphs.process.synchronous import asked_here, finished
 from graphs.settings import Settings
 from graphs.streaming import stream_transformers
 from graphs.tools_of_memory import InWhoseName, memory_tools
-from graphs.turn.answers import sources_of
 from graphs.turn.calls import Result, hands_off
 from graphs.turn.context import Context, MemoryToolName
 from graphs.turn.memory import Room, TurnMemory, name_unwritten, with_unwritten
 from graphs.turn.prepared import Due
-from graphs.turn.prompt import Prompt
+from graphs.turn.prompt import Prompt, sources_of
 from graphs.turn.run import Run, Thread
 from graphs.turn.state import merge_messages
 from memory.context.summarizer import FlushHook

@@ -11,11 +11,10 @@ from langgraph.types import Command
 
 from graphs.middleware.state import ASKED_KEY
 from graphs.process.models import is_own_answer
-from graphs.turn import answers
-from graphs.turn.answers import Sources, check_text, without_sources
+from graphs.turn import prompt
 from graphs.turn.calls import paired
 from graphs.turn.content import as_sent
-from graphs.turn.prompt import with_recalled
+from graphs.turn.prompt import Sources, check_text, with_recalled, without_sources
 from memory.context.running_summary import divide
 from memory.context.turns import blocks_of, in_turns, one_after_another
 from memory.turn import MemoryMode
@@ -112,7 +111,7 @@ def noted(response: ModelResponse[Any], shown: Shown, *, is_asked: bool) -> Exte
         if not isinstance(message, AIMessage):
             return message
         check_text(message, name)
-        return answers.noted(message, name, shown.mode, shown.sources)
+        return prompt.noted(message, name, shown.mode, shown.sources)
 
     answer = replace(response, result=[note(message) for message in response.result])
     return ExtendedModelResponse(answer, Command(update={ASKED_KEY: shown.asked}) if is_asked else None)

@@ -23,7 +23,6 @@ from graphs.process.model_failures import ModelUnavailable, refuses_tools
 from graphs.process.models import is_own_answer, resolve
 from graphs.process.service import MemoryService
 from graphs.process.summary_calls import summary_model
-from graphs.turn.answers import noted, sources_of, without_sources
 from graphs.turn.calls import (
     GARBLED,
     Execute,
@@ -37,12 +36,20 @@ from graphs.turn.calls import (
 )
 from graphs.turn.content import as_sent, refused_before, standard
 from graphs.turn.context import Context, context_of
-from graphs.turn.edits import left_of
 from graphs.turn.memory import Room, TurnMemory, broken_off
 from graphs.turn.prepared import Due
-from graphs.turn.prompt import LEAST_MESSAGE_TOKENS, MEMORY_SHARE, Prompt, ask_to_chat, memory_share
+from graphs.turn.prompt import (
+    LEAST_MESSAGE_TOKENS,
+    MEMORY_SHARE,
+    Prompt,
+    ask_to_chat,
+    memory_share,
+    noted,
+    sources_of,
+    without_sources,
+)
 from graphs.turn.run import STATELESS, Run, Thread, is_kept, summary_lost, warn_summary_lost
-from graphs.turn.state import AfterTools, State, changes, merge_messages
+from graphs.turn.state import AfterTools, State, changes, left_of, merge_messages
 from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.context.tokens import TokenCounter

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from graphs.turn.answers import SOURCES_KEY, TOKENS_KEY
+from graphs.turn.prompt import SOURCES_KEY, TOKENS_KEY
 from memory import FactStore
 from memory.config import MemoryConfig
 from memory.control import change_control
