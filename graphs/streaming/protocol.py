@@ -12,6 +12,7 @@ from langgraph.stream import (
     ProtocolEvent,
     StreamChannel,
     StreamTransformer,
+    TasksTransformer,
     UpdatesTransformer,
 )
 
@@ -25,29 +26,15 @@ def stream_transformers() -> list[TransformerFactory]:
     return [UpdatesTransformer, CustomTransformer, TaskChannel, CheckpointEnvelopes]
 
 
-class TaskChannel(StreamTransformer):
-    """Sends the graph's tasks, which LangGraph uses for `lifecycle` and otherwise keeps to itself.
+class TaskChannel(TasksTransformer):
+    """Sends the graph's tasks, which LangGraph's own transformer keeps in the process.
 
     A transformer's channel is always the root's, so a subgraph's tasks are not sent.
     """
 
-    # How a channel gets its own name in the protocol; without it the name would begin with `custom:`.
-    _native = True
-    required_stream_modes = ("tasks",)
-
     def __init__(self, scope: tuple[str, ...] = ()) -> None:
         super().__init__(scope)
-        self._tasks: StreamChannel[object] = StreamChannel(None if scope else "tasks")
-
-    def init(self) -> dict[str, object]:
-        """Return the channel, also as `run.tasks` in process."""
-        return {"tasks": self._tasks}
-
-    def process(self, event: ProtocolEvent) -> bool:
-        """Send the start or the result of a task of the graph itself."""
-        if event["method"] == "tasks" and tuple(event["params"]["namespace"]) == self.scope:
-            self._tasks.push(event["params"]["data"])
-        return True
+        self._log = StreamChannel(None if scope else "tasks")
 
 
 class CheckpointEnvelopes(StreamTransformer):
@@ -58,6 +45,7 @@ class CheckpointEnvelopes(StreamTransformer):
     change places for the graph itself, while in a subgraph the envelope follows its values.
     """
 
+    # How a channel gets its own name in the protocol; without it the name would begin with `custom:`.
     _native = True
     required_stream_modes = ("checkpoints", "tasks")
 

@@ -382,7 +382,8 @@ class TurnMemory:
         if not may_learn(mode):
             return Closed(unwritten=before)
         (store, owner), view = run.place, None
-        if is_whole and run.has_whole_thread:
+        # Below another graph the state is its own part of a thread that several share.
+        if is_whole and run.has_saver and not run.is_below:
             # A summary remembers only its newest ids: of older messages nobody knows whether they were edited away.
             ids = thread.running.summarized_message_ids if thread.running else set[str]()
             view = view_of_thread(thread.messages, ids, is_complete=len(ids) < REMEMBERED_IDS)

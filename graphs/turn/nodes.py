@@ -48,7 +48,7 @@ from graphs.turn.prompt import (
     sources_of,
     without_sources,
 )
-from graphs.turn.run import STATELESS, Run, Thread, is_kept, summary_lost, warn_summary_lost
+from graphs.turn.run import STATELESS, Run, Thread, is_kept, warn_summary_lost
 from graphs.turn.state import AfterTools, State, changes, left_of, merge_messages
 from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode, SummarizeWhen
@@ -287,9 +287,9 @@ class ChatNodes:
             prompt = bare.showing(turn.injected, turn.opening.snapshot)
             receipt = turn.memory["receipt"]
             receipt["tokens"], receipt["messages_budget"] = prompt.tokens().model_dump(), prompt.shares.messages
-            if lost := summary_lost(run.config):
+            if run.has_saver and not is_kept(run.config):
                 warn_summary_lost()
-                receipt["summary_lost"] = lost
+                receipt["summary_lost"] = "below_another_graph"
             now: Sequence[BaseMessage] = thread.messages
             written: list[BaseMessage] | Overwrite | None = turn.marked or None
             if turn.marked:

@@ -21,7 +21,7 @@ from graphs.process.models import ModelProfile, fit_to_profile, profile
 from graphs.process.synchronous import ThreadedStore, asked_here
 from graphs.settings import Settings
 from graphs.turn.context import Context, context_of
-from graphs.turn.state import MemoryState, Receipt, State, SummaryLost
+from graphs.turn.state import MemoryState, Receipt, State
 from memory.context.running_summary import LEFT_OUT, DividedMessages, LeftOut, divide, rehydrate, state_of
 from memory.door import tolerated
 from memory.injection.injected import Injected
@@ -46,8 +46,7 @@ class Run:
         thread: What names the thread among all of this process.
         is_below: Whether another graph runs it: then an agent may speak in a person's place, under its name.
         known_as: What the server calls the user; empty where it does not.
-        has_whole_thread: Whether its state is the thread: without a checkpointer it holds what this one call was given,
-            and below another graph, its own part of a thread that several share.
+        has_saver: Whether a checkpointer keeps its thread: without one, its state holds what this one call was given.
 
     Args:
         config: The node's own, in which LangGraph names thread and checkpointer, and where below other graphs it is.
@@ -83,7 +82,7 @@ class Run:
         self.known_as = known_as(self._configurable) or user or ""
         self._graph, _, _ = str(self._configurable.get("checkpoint_ns") or "").rpartition("|")
         self.is_below = bool(self._graph)
-        self.has_whole_thread = bool(self._configurable.get(CONFIG_KEY_CHECKPOINTER)) and not self.is_below
+        self.has_saver = bool(self._configurable.get(CONFIG_KEY_CHECKPOINTER))
 
     @classmethod
     def of(cls, config: RunnableConfig, runtime: Runtime[Any] | ToolRuntime[Any, Any], settings: Settings) -> Self:
@@ -132,19 +131,14 @@ class Run:
 
 
 def is_kept(config: RunnableConfig) -> bool:
-    """Say whether the state that a node leaves is there in the thread's next turn."""
-    return bool(config.get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER)) and not summary_lost(config)
-
-
-def summary_lost(config: RunnableConfig) -> SummaryLost | None:
-    """Return why the next turn of a thread will not have this turn's summary; `None` where it will, or has no thread.
+    """Say whether the state that a node leaves is there in the thread's next turn.
 
     LangGraph keeps the state of a graph below another one under the ids of the tasks above, which are new each turn;
     compiled with `checkpointer=True`, under the names of the nodes alone.
     """
     configurable = config.get("configurable", {})
     above, _, _ = str(configurable.get("checkpoint_ns", "")).rpartition("|")
-    return "below_another_graph" if configurable.get(CONFIG_KEY_CHECKPOINTER) and ":" in above else None
+    return bool(configurable.get(CONFIG_KEY_CHECKPOINTER)) and ":" not in above
 
 
 @functools.cache

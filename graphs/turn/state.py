@@ -182,9 +182,6 @@ before, or failed. The thread's next turn, or the next look at checkpoints, writ
 knows whether it may be learned, so it is not."""
 
 
-SummaryLost = Literal["below_another_graph"]
-
-
 class Receipt(TypedDict, total=False):
     """What memory did in a turn."""
 
@@ -202,7 +199,7 @@ class Receipt(TypedDict, total=False):
     """What updates did since the turn before: facts created, confirmed, superseded, refused; source messages."""
     without_memory: WithoutMemory
     """Why memory was not used or learned nothing for good; absent where it works as it was chosen to."""
-    summary_lost: SummaryLost
+    summary_lost: Literal["below_another_graph"]
     """Why the next turn will not have this turn's summary; absent where it will."""
     left_out: dict[str, Any]
     """What the turn's last model call was not shown for want of room, though no summary stands for it yet: how many
