@@ -148,26 +148,22 @@ async def migrated(uri: str, migrate: Callable[[Connection], Awaitable[None]]) -
         ):
             if not await _is_pooled(connection):
                 await connection.execute("SET statement_timeout = 0")
-            await _take_turn(turn)
+            # Tried again and again: a statement that waits for the lock is one that `CREATE INDEX CONCURRENTLY` of the
+            # process that has it would wait for. And who waits has no transaction: a pooler would keep a session for
+            # each. The one that has the turn ends with its connection.
+            while True:
+                await turn.execute(_BEGIN_MIGRATION)
+                row = await (await turn.execute(_TRY)).fetchone()
+                if row and row["taken"]:
+                    break
+                await turn.execute("ROLLBACK")
+                await asyncio.sleep(_TURN_SECONDS)
             await migrate(connection)
     except Error as error:
         is_away = isinstance(error, OperationalError)
         advice = "start it, or correct DATABASE_URI" if is_away else "see that its user may make tables"
         said = f"the database {place_of(uri)} cannot be used: {_on_one_line(error)}; {advice}"
         raise DatabaseAway(said) from error
-
-
-async def _take_turn(connection: Connection) -> None:
-    """Begin the transaction that has the turn; it ends with the connection."""
-    # Tried again and again: a statement that waits for the lock is one that `CREATE INDEX CONCURRENTLY` of the process
-    # that has it would wait for. And who waits has no transaction: a pooler would keep a session for each.
-    while True:
-        await connection.execute(_BEGIN_MIGRATION)
-        row = await (await connection.execute(_TRY)).fetchone()
-        if row and row["taken"]:
-            return
-        await connection.execute("ROLLBACK")
-        await asyncio.sleep(_TURN_SECONDS)
 
 
 async def _configure(connection: Connection) -> None:

@@ -10,11 +10,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
-from urllib.parse import parse_qs
 from uuid import UUID
 
 from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphs.process.identity import as_server
@@ -57,14 +57,6 @@ class Deletions:
     clock: Callable[[], float]
     clear: Clear = _nothing
     clear_rowless: Clear = _nothing
-
-    async def ask(self, thread_id: str) -> Deletion | None:
-        """Record the request of somebody who may delete the thread; `None` if memory fails, which stops nobody."""
-        with tolerated(logger, "what came from thread %s will not be erased", thread_id, level=logging.ERROR):
-            asked = Deletion(thread_id=thread_id, at=self.clock())
-            await arun(self.store, record_deletion(asked))
-            return asked
-        return None
 
     async def refuse(self, asked: Deletion) -> None:
         """Forget a request: the thread lives."""
@@ -125,8 +117,12 @@ class DeletionDoor:
         for thread_id in await _doomed(scope, kind, named):
             status, _ = await get(self._app, scope, f"{root}/threads/{thread_id}")
             # Recorded before the server decides: a crash after its answer must not lose what was granted.
-            if status == 200 and (record := await deletions.ask(thread_id)):
-                asked.append(record)
+            if status == 200:
+                # Memory that fails stops nobody.
+                with tolerated(logger, "what came from thread %s will not be erased", thread_id, level=logging.ERROR):
+                    record = Deletion(thread_id=thread_id, at=deletions.clock())
+                    await arun(deletions.store, record_deletion(record))
+                    asked.append(record)
 
         async def answer(message: Message) -> None:
             status = message.get("status", 500)  # after a failure of the server, the sweep finds out
@@ -149,7 +145,7 @@ async def _doomed(scope: Scope, kind: str, named: str) -> list[str]:
         return []
     if kind == "threads":
         return [named]
-    if parse_qs(scope["query_string"].decode("latin-1")).get("delete_threads", [""])[0].lower() != "true":
+    if Request(scope).query_params.get("delete_threads", "").lower() != "true":
         return []
     search, theirs = get_client().threads.search, {"assistant_id": named}
     pages = all_pages(lambda offset: search(metadata=theirs, select=["thread_id"], limit=_PAGE, offset=offset), _PAGE)

@@ -14,7 +14,7 @@ from uuid import UUID, uuid5
 from langgraph_sdk import Auth
 
 from graphs.process.identity import OWNER_KEY
-from graphs.server.authenticate import Authenticator, User
+from graphs.server.authenticate import Authenticator
 from memory.namespaces import user_root
 from memory.turn import MODE_KEY, MODES
 
@@ -37,12 +37,9 @@ def assistant_of_graph(name: str) -> str:
 def make_auth(authenticator: Authenticator) -> Auth:
     """Return the object that `langgraph.json` names under `auth.path`."""
     auth = Auth()
-
-    # Not a coroutine: the server calls it in a worker thread, where waiting for keys stops nobody else.
-    def authenticate(authorization: str | None) -> User:
-        return authenticator(authorization)
-
-    auth.authenticate(authenticate)  # type: ignore[type-var]  # the annotation knows coroutines only
+    # Not a coroutine: the server calls it in a worker thread, where waiting for keys stops nobody else. It passes the
+    # header by the name of its parameter (`authenticate.checked`).
+    auth.authenticate(authenticator)  # type: ignore[type-var]  # the annotation knows coroutines only
     auth.on(authorize)
     return auth
 

@@ -3,14 +3,13 @@
 import asyncio
 import itertools
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
-import httpx
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
-from langgraph_sdk.errors import NotFoundError
+from langgraph_sdk.errors import ConflictError, NotFoundError
 
 from graphs.process.identity import OWNER_KEY, as_server
 from memory.context.running_summary import state_of
@@ -24,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 _PAGE = 100
 _CANCEL_SECONDS = 5.0
+_GONE = (NotFoundError, ConflictError)  # a run has ended, or somebody else has deleted the thread
 
 
 async def all_pages(page_at: Callable[[int], Coroutine[object, object, Sequence[T]]], size: int) -> AsyncIterator[T]:
@@ -125,23 +125,14 @@ class ServerThreads:
 
 
 async def _stop_and_delete(client: LangGraphClient, thread_id: str) -> None:
-    with _gone_meanwhile():
+    with suppress(*_GONE):
         # A run that is under way would write its checkpoints after the deletion.
         for status in ("pending", "running"):
             for run in await client.runs.list(thread_id, status=status, limit=_PAGE):
-                with _gone_meanwhile():
-                    async with asyncio.timeout(_CANCEL_SECONDS):
-                        await client.runs.cancel(thread_id, run["run_id"], wait=True)
+                with suppress(*_GONE):
+                    try:
+                        async with asyncio.timeout(_CANCEL_SECONDS):
+                            await client.runs.cancel(thread_id, run["run_id"], wait=True)
+                    except TimeoutError:
+                        logger.warning("a run could not be stopped before its thread is deleted")
         await client.threads.delete(thread_id)
-
-
-@contextmanager
-def _gone_meanwhile() -> Iterator[None]:
-    """Be content where a run has ended or never does, or where somebody else has deleted the thread."""
-    try:
-        yield
-    except TimeoutError:
-        logger.warning("a run could not be stopped before its thread is deleted")
-    except httpx.HTTPStatusError as error:
-        if error.response.status_code not in (404, 409):
-            raise

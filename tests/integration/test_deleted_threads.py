@@ -151,9 +151,7 @@ async def test_what_a_killed_process_left_of_a_deleted_thread_goes_from_disk_too
     async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
         await saver.aput({"configurable": {"thread_id": THREAD, "checkpoint_ns": ""}}, empty_checkpoint(), {}, {})
         deleted = Deletions(server.store, server.clock, saver.adelete_thread)
-        asked = await deleted.ask(THREAD)
-        assert asked
-        await arun(server.store, record_deletion(replace(asked, state="done")))
+        await arun(server.store, record_deletion(Deletion(thread_id=THREAD, at=server.clock(), state="done")))
 
         async def is_there(thread_id: str) -> bool:
             return True
@@ -176,9 +174,7 @@ async def test_a_servers_own_checkpoints_go_too_unless_the_thread_is_there_again
         return has_row
 
     deleted = Deletions(server.store, server.clock, clear_rowless=drop)
-    asked = await deleted.ask(THREAD)
-    assert asked
-    await arun(server.store, record_deletion(replace(asked, state="done")))
+    await arun(server.store, record_deletion(Deletion(thread_id=THREAD, at=server.clock(), state="done")))
     await deleted.finish(is_there)
     assert dropped == ([] if has_row else [THREAD])
     assert (server.facts(), server.records()) == ([], [])
@@ -196,9 +192,7 @@ async def test_checkpoints_that_cannot_be_deleted_are_tried_again() -> None:
         return False
 
     deleted = Deletions(server.store, server.clock, clear_rowless=drop)
-    asked = await deleted.ask(THREAD)
-    assert asked
-    await arun(server.store, record_deletion(replace(asked, state="done")))
+    await arun(server.store, record_deletion(Deletion(thread_id=THREAD, at=server.clock(), state="done")))
     await deleted.finish(is_there)
     assert server.records()
     await deleted.finish(is_there)

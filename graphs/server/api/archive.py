@@ -32,16 +32,16 @@ _LINES: dict[str, Any] = {
 
 async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield the lines of a body that comes in pieces; `ValueError` for one that is too long to be held."""
-    line: list[bytes] = []
+    line = bytearray()
     async for piece in pieces:
-        first, *more = piece.split(b"\n")
-        line.append(first)
-        for begun in more:
-            yield b"".join(line)
-            line = [begun]
-        if sum(map(len, line)) > LARGEST_LINE:
+        line += piece
+        if b"\n" in piece:
+            *whole, line = line.split(b"\n")
+            for each in whole:
+                yield bytes(each)
+        if len(line) > LARGEST_LINE:
             raise ValueError(f"body: a line must have at most {LARGEST_LINE} bytes")
-    yield b"".join(line)
+    yield bytes(line)
 
 
 class RefusedLine(ApiModel):

@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
+from memory.context.running_summary import state_of
 from memory.injection.injected import Injected
 from memory.turn import MODE_KEY, MemoryMode, effective_mode
 
@@ -80,8 +81,7 @@ async def get_turn(call: AgentCall, thread_id: str, asked: Annotated[TurnFilter,
     receipt = memory.get("receipt")
     if not isinstance(receipt, dict):
         raise RefusedRequest(404, "no turn with a receipt is there")
-    tokens = receipt.get("tokens")
-    counts = tokens if isinstance(tokens, Mapping) else {}  # a client may have written anything into the state
+    counts = state_of(receipt.get("tokens"))  # a client may have written anything into the state
     shown = Injected.from_state(memory) or Injected()
     contents = {fact.id: fact.content for fact in await call.facts.alist()}
     return Turn(
