@@ -462,7 +462,7 @@ MUTANTS = (
     ),
     Mutant(
         "a line of its own for what a summary cut in two",
-        "memory/journal/entry.py",
+        "memory/journal/journal.py",
         "key = homes.get((entry.thread_id, entry.messages[0].id), entry.key)",
         "key = entry.key",
         (PROMISES,),
@@ -484,8 +484,8 @@ MUTANTS = (
     Mutant(
         "who reads the journal before a deletion keeps what they read",
         "memory/recall/past.py",
-        "    return replace(view, entries=entries, edit=edit)\n",
-        "    edit = (yield from read_control(owner)).edit\n    return replace(view, entries=entries, edit=edit)\n",
+        "    return replace(view, entries={key",
+        "    edit = (yield from read_control(owner)).edit\n    return replace(view, entries={key",
         (PROMISES,),
     ),
     Mutant(
@@ -687,8 +687,8 @@ MUTANTS = (
     Mutant(
         "steady traffic is never learned",
         "memory/updates/queue.py",
-        "due = now if at_once else min(now + config.debounce_seconds, first + config.max_wait_seconds)",
-        "due = now if at_once else now + config.debounce_seconds",
+        "due = now if context.at_once else min(now + config.debounce_seconds, first + config.max_wait_seconds)",
+        "due = now if context.at_once else now + config.debounce_seconds",
         (QUEUE,),
     ),
     Mutant(
@@ -806,7 +806,7 @@ MUTANTS = (
     Mutant(
         "an update that gets no thread is lost",
         "memory/updates/queue.py",
-        "                    self._end(taken, taken)\n",
+        "                    self._end(first, first)\n",
         "                    pass\n",
         (QUEUE,),
     ),

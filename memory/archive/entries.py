@@ -87,7 +87,7 @@ def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
 
 def read_entry(value: Json, *, epoch: str) -> JournalEntry:
     """Return the journal entry that an entry of a document describes; `ValueError` if it is none."""
-    entry = JournalEntry.from_json({**value, "epoch": "", "is_screened": False})
+    entry = read_as(JournalEntry, {**value, "epoch": "", "is_screened": False})
     # Both are compared as text, and roll-ups count from them: another form of ISO 8601 is another order.
     if any(len(day) != 10 or not day.isascii() or period_end(day) is None for day in (entry.day, entry.written)):
         raise ValueError("day and written must be days of ISO 8601")
@@ -182,8 +182,8 @@ def fact_lines(owner: Owner, facts: Sequence[Fact], seconds: float) -> Iterator[
 
 def _entry_line(kind: Kind, value: Json) -> str:
     if kind == "journal":
-        entry = JournalEntry.from_json(value)
-        part, told, messages = "journal", _plain(entry.screened().to_json()), entry.messages
+        entry = read_as(JournalEntry, value)
+        part, told, messages = "journal", _plain(plain(entry.screened())), entry.messages
     else:
         update = read_as(Entry, value)
         part, told, messages = "update", {name: plain(update)[name] for name in _TOLD}, update.messages

@@ -16,7 +16,6 @@ from memory.door import PAGE, Batch, StoreEffects, arun, delete, run, scan, side
 from memory.facts.chain import Chain
 from memory.facts.fact import timestamp
 from memory.facts.fact_set import FactSet
-from memory.facts.profile import drop_sections
 from memory.facts.records import DeletionRecord, message_keys
 from memory.facts.rows import read_fact_set, save
 from memory.forget.threads import write_thread_epoch
@@ -25,7 +24,7 @@ from memory.journal.journal import write as write_lines
 from memory.message import StoredMessage, find_gone
 from memory.namespaces import DUE, Kind, Owner, is_imported, owner_of, thread_namespace
 from memory.updates import outbox
-from memory.updates.rollup import PROGRESS_KEY, sections_telling, tell_again
+from memory.updates.rollup import PROGRESS_KEY, tell_again
 
 _OF_THREADS: tuple[Kind, ...] = ("profile", "facts", "history", "journal", "seen", "receipts")
 
@@ -169,9 +168,7 @@ def _forget_words(
     yield [record.put(owner, key) for key in message_keys(gone)]
     changed = yield from redact(owner, gone)
     yield from outbox.redact(owner, gone)
-    telling = yield from sections_telling(owner, epoch, changed)
-    dropped = yield from drop_sections(owner, epoch, lambda name, text: name in telling or is_told(text))
-    yield from tell_again(owner, epoch, [*sections, *telling, *dropped])
+    yield from tell_again(owner, changed, is_told, sections)
 
 
 def threads_telling(owner: Owner, chain: Chain) -> StoreEffects[frozenset[str]]:

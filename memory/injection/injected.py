@@ -135,7 +135,7 @@ def read_snapshot_with(owner: Owner, lines: Sequence[Line]) -> StoreEffects[Memo
     wanted = {line for _, line in lines}
     texts = {
         line: text
-        for entry in entries_in(items, snapshot.epoch)
+        for entry in entries_in(items, snapshot.epoch).values()
         for one in entry.messages
         if (line := line_id(entry.thread_id, one.id)) in wanted
         and (text := turn_line(entry.day, one.speaker, one.text))

@@ -3,12 +3,11 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
 from memory.config import Approval, Hold
-from memory.forms import plain, read_as
 from memory.message import StoredMessage, with_replies
 from memory.namespaces import is_imported
 from memory.screening.door import answers_with_secret, secrecy
@@ -39,7 +38,7 @@ class JournalEntry:
 
     day: str
     thread_id: str
-    messages: tuple[StoredMessage, ...]
+    messages: Annotated[tuple[StoredMessage, ...], Field(min_length=1)]
     epoch: str
     model: str = ""
     written: str = ""
@@ -122,18 +121,6 @@ class JournalEntry:
         joined = replace(self, messages=messages, held=held, is_screened=False).screened()
         return replace(joined, source="cut", written=other.written, model=other.model) if is_now_cut else joined
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that the store keeps."""
-        return plain(self)
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return the entry of a stored JSON form; `ValueError` if it is none."""
-        entry = read_as(cls, value)
-        if not entry.messages:
-            raise ValueError("messages must not be empty")
-        return entry
-
 
 def entry_key(thread_id: str, message_id: str) -> str:
     """Return the store key of the exchange that begins with a message."""
@@ -187,32 +174,6 @@ def entries_of(
     return made
 
 
-def placed(fresh: Iterable[JournalEntry], held: Mapping[str, JournalEntry]) -> dict[str, JournalEntry]:
-    """Return what has to be written, by key, for the journal to tell the fresh entries too; each message stands once.
-
-    Args:
-        fresh: What was said.
-        held: What is in the journal of these exchanges or threads, by key. An exchange that a summary cut in two
-            finds its beginning there.
-    """
-    homes = {(entry.thread_id, one.id): key for key, entry in held.items() for one in entry.messages}
-    after = dict(held)
-    for entry in fresh:
-        key = homes.get((entry.thread_id, entry.messages[0].id), entry.key)
-        stored = after.get(key)
-        after[key] = stored.joined(entry) if stored and stored.epoch == entry.epoch else entry
-    return {key: entry for key, entry in after.items() if held.get(key) != entry}
-
-
-def _age(entry: JournalEntry) -> tuple[str, str]:
-    """Return what tells which entries make room first: the oldest, and of imported ones what was said longest ago.
-
-    A large import would otherwise make all go that was written down before it.
-    """
-    said = entry.messages[0].time
-    return (said[:10] if is_imported(entry.thread_id) else entry.written, said)
-
-
 def outdated(
     held: Mapping[str, JournalEntry], today: str, days: int, max_bytes: float, *, sources: Collection[LineSource]
 ) -> list[str]:
@@ -225,11 +186,19 @@ def outdated(
         max_bytes: So many bytes the texts of all entries may take.
         sources: Only entries of these are looked at; others stay, and do not count.
     """
+
+    def age(key: str) -> tuple[str, str, str]:
+        # Of imported ones what was said longest ago goes first: a large import would otherwise make all go that was
+        # written down before it.
+        entry = held[key]
+        said = entry.messages[0].time
+        return (said[:10] if is_imported(entry.thread_id) else entry.written, said, key)
+
     oldest = days_before(today, days)
-    looked_at = {key: entry for key, entry in held.items() if entry.source in sources}
-    size, gone = sum(entry.size for entry in looked_at.values()), []
-    for key, entry in sorted(looked_at.items(), key=lambda item: (*_age(item[1]), item[0])):
-        if entry.written < oldest or size > max_bytes:
+    looked_at = sorted((key for key, entry in held.items() if entry.source in sources), key=age)
+    size, gone = sum(held[key].size for key in looked_at), []
+    for key in looked_at:
+        if held[key].written < oldest or size > max_bytes:
             gone.append(key)
-            size -= entry.size
+            size -= held[key].size
     return gone

@@ -17,7 +17,7 @@ from langgraph.store.base import Item, PutOp
 from memory.control import belongs, read_epoch
 from memory.door import StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
 from memory.forms import plain, read_as
-from memory.journal.entry import JournalEntry, LineSource, entry_key, outdated, placed
+from memory.journal.entry import JournalEntry, LineSource, entry_key, outdated
 from memory.namespaces import Owner
 
 _KEPT: Final = 16
@@ -86,39 +86,51 @@ def read_held(
         message_ids: The messages. Of an exchange, one of them has to be the first.
         whole_thread: Read all that the journal has of the thread: a summary may cut between a message and its answer.
     """
-    namespace = owner.namespace("journal")
+    namespace, keys = owner.namespace("journal"), [entry_key(thread_id, each) for each in message_ids]
+    found: StoreEffects[Sequence[Item | None]] = read_many(namespace, keys)
     if whole_thread:
-        items, _ = yield from side_by_side(scan(namespace, where={"thread_id": thread_id}), read_revision(owner))
-        return _entries(items, epoch)
-    keys = [entry_key(thread_id, each) for each in message_ids]
-    found, _ = yield from side_by_side(read_many(namespace, keys), read_revision(owner))
-    return _entries(found, epoch)
+        found = scan(namespace, where={"thread_id": thread_id})
+    items, _ = yield from side_by_side(found, read_revision(owner))
+    return entries_in(items, epoch)
 
 
 def tell(owner: Owner, held: Mapping[str, JournalEntry], fresh: Iterable[JournalEntry]) -> StoreEffects[None]:
-    """Have the journal tell the fresh entries too, as a part of what a caller writes; those it held gain from them."""
+    """Have the journal tell the fresh entries too, as a part of what a caller writes; each message stands once.
+
+    Args:
+        owner: Whose journal.
+        held: What is in it of these exchanges or threads, by key. An exchange that a summary cut in two finds its
+            beginning there, and gains what it lacks.
+        fresh: What was said.
+    """
+    homes = {(entry.thread_id, one.id): key for key, entry in held.items() for one in entry.messages}
+    after = dict(held)
+    for entry in fresh:
+        key = homes.get((entry.thread_id, entry.messages[0].id), entry.key)
+        stored = after.get(key)
+        after[key] = stored.joined(entry) if stored and stored.epoch == entry.epoch else entry
     namespace = owner.namespace("journal")
-    yield from write(owner, [put(namespace, key, entry.to_json()) for key, entry in placed(fresh, held).items()])
+    yield from write(owner, [put(namespace, key, plain(each)) for key, each in after.items() if held.get(key) != each])
 
 
 @transaction
 def append(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[None]:
     """Write the entries; one that is there already gains the messages that it lacks (`JournalEntry.joined`)."""
     items = yield from read_many(owner.namespace("journal"), [entry.key for entry in entries])
-    yield from tell(owner, _entries(items, entries[0].epoch) if entries else {}, entries)
+    yield from tell(owner, entries_in(items, entries[0].epoch) if entries else {}, entries)
 
 
 def read_journal(owner: Owner, epoch: str, since: str = "") -> StoreEffects[list[JournalEntry]]:
     """Read the entries from the given day (ISO 8601) on, oldest first."""
     items = yield from scan(owner.namespace("journal"))
-    found = [entry for entry in _entries(items, epoch).values() if entry.day >= since]
+    found = [entry for entry in entries_in(items, epoch).values() if entry.day >= since]
     return sorted(found, key=lambda entry: (entry.day, entry.messages[0].time, entry.key))
 
 
 def read_entries(owner: Owner, epoch: str, keys: Sequence[str]) -> StoreEffects[list[JournalEntry]]:
     """Read the entries of these keys, in their order; those that are gone are left out."""
     items = yield from read_many(owner.namespace("journal"), keys)
-    return entries_in(items, epoch)
+    return [*entries_in(items, epoch).values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +140,16 @@ class JournalView:
     Attributes:
         epoch: The user's epoch; entries of others are gone.
         revision: The journal's.
-        entries: By key.
+        entries: By key; `None` in the place of one of which nothing is there any more, or may be told.
         is_whole: Whether these are all entries; if not, they take the place of those with their keys.
         edit: The number of the user's newest edit by hand before it was read, where that was asked for.
-        gone: Of a view of what changed, the keys of the entries that are there no more.
     """
 
     epoch: str
     revision: JournalRevision
-    entries: Mapping[str, JournalEntry]
+    entries: Mapping[str, JournalEntry | None]
     is_whole: bool
     edit: str = ""
-    gone: frozenset[str] = frozenset()
 
 
 def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[JournalView]:
@@ -153,25 +163,20 @@ def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[Jo
     keys = now.keys_since(known.revision) if known and known.epoch == epoch else None
     namespace = owner.namespace("journal")
     if keys is not None:
-        entries = _entries((yield from read_many(namespace, sorted(keys))), epoch)
-        return JournalView(epoch, now, entries, is_whole=False, gone=keys - entries.keys())
+        entries = entries_in((yield from read_many(namespace, sorted(keys))), epoch)
+        return JournalView(epoch, now, {**dict.fromkeys(keys), **entries}, is_whole=False)
     # The revision is read no later than the entries: a newer one would hide that they are old.
     epoch, now, every = yield from side_by_side(read_epoch(owner), read_revision(owner), scan(namespace))
-    return JournalView(epoch, now, _entries(every, epoch), is_whole=True)
+    return JournalView(epoch, now, entries_in(every, epoch), is_whole=True)
 
 
-def entries_in(items: Iterable[Item | None], epoch: str) -> list[JournalEntry]:
-    """Return those items that are entries of this epoch."""
-    return [*_entries(items, epoch).values()]
-
-
-def _entries(items: Iterable[Item | None], epoch: str | None = None) -> dict[str, JournalEntry]:
+def entries_in(items: Iterable[Item | None], epoch: str | None = None) -> dict[str, JournalEntry]:
     """Return the entries of this epoch, or of any, by key; what is gone, or was garbled by a hand, is none."""
     found = {}
     for item in items:
         if item and (epoch is None or belongs(item.value, epoch)):
             with suppress(ValueError):
-                found[item.key] = replace(JournalEntry.from_json(item.value), place=item.key)
+                found[item.key] = replace(read_as(JournalEntry, item.value), place=item.key)
     return found
 
 
@@ -179,7 +184,7 @@ def prune(
     owner: Owner, today: str, days: int, max_bytes: float = inf, sources: Collection[LineSource] = ALL_SOURCES
 ) -> StoreEffects[int]:
     """Delete the entries that are kept no longer (`memory.journal.entry.outdated`), and return how many."""
-    held = _entries((yield from scan(owner.namespace("journal"))))
+    held = entries_in((yield from scan(owner.namespace("journal"))))
     gone = outdated(held, today, days, max_bytes, sources=sources)
     yield from write(owner, [delete(owner.namespace("journal"), key) for key in gone])
     return len(gone)
@@ -188,10 +193,10 @@ def prune(
 def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[list[JournalEntry]]:
     """Take messages, by thread, out of the journal, and entries that hold nothing else; return those that changed."""
     namespace, changed, writes = owner.namespace("journal"), list[JournalEntry](), list[PutOp]()
-    for key, entry in _entries((yield from scan(namespace))).items():
+    for key, entry in entries_in((yield from scan(namespace))).items():
         left = entry.without(gone.get(entry.thread_id, ()))
         if left != entry:
-            writes.append(put(namespace, key, left.to_json()) if left else delete(namespace, key))
+            writes.append(put(namespace, key, plain(left)) if left else delete(namespace, key))
             changed.append(entry)
     yield from write(owner, writes)
     return changed

@@ -67,10 +67,8 @@ def read_tellable_view(owner: Owner, known: JournalView | None = None) -> StoreE
     edit = control.edit
     if known and known.edit != edit and not view.is_whole:
         view = yield from read_view(owner)
-    told = {entry.place: entry for entry in _told_of(facts, list(view.entries.values()))}
-    # One of which nothing may be told takes the place of what was told of it.
-    entries = {key: told.get(key) or replace(entry, messages=()) for key, entry in view.entries.items()}
-    return replace(view, entries=entries, edit=edit)
+    told = {entry.place: entry for entry in _told_of(facts, list(filter(None, view.entries.values())))}
+    return replace(view, entries={key: told.get(key) for key in view.entries}, edit=edit)
 
 
 def _told_of(facts: FactSet, entries: Sequence[JournalEntry]) -> list[JournalEntry]:

@@ -91,14 +91,15 @@ class UserIndex:
 
     def follow_journal(self, view: JournalView) -> None:
         """Index what a view of the journal brings, an entry at a time, so that nobody waits long for the lock."""
+        there = {key: entry for key, entry in view.entries.items() if entry}
         with self._lock:
-            entries = self._documents.keys() - self._facts.keys()
+            entries = self._documents.keys() - self._facts.keys() if view.is_whole else view.entries.keys()
             # Until all of it is there, the old revision tells which entries are as they were.
-            self._replace(dict.fromkeys(entries - view.entries.keys() if view.is_whole else view.gone, ()))
-        for key, entry in sorted(view.entries.items()):
+            self._replace(dict.fromkeys(entries - there.keys(), ()))
+        for key, entry in sorted(there.items()):
             with self._lock:
                 self._replace({key: turn_documents(entry)})
-        self.view = replace(view, entries={}, is_whole=True, gone=frozenset())
+        self.view = replace(view, entries={}, is_whole=True)
 
     def recall(self, asked: Asked, epoch: str, revision: JournalRevision, edit: str) -> Recalled:
         """Return what has to do with a message. What the journal changed since it was indexed is left out.

@@ -24,6 +24,7 @@ from memory.control import belongs, read_epoch
 from memory.door import Batch, StoreEffects, delete, put, read_many, scan, side_by_side, transaction
 from memory.facts.fact import from_item
 from memory.facts.rows import read_fact_set
+from memory.forms import read_as
 from memory.journal.entry import JournalEntry
 from memory.namespaces import Owner, vectors_key
 from memory.recall.index import turn_documents
@@ -251,7 +252,7 @@ def _indexed_of(item: Item, epoch: str) -> Sequence[str]:
     with suppress(ValueError):
         if belongs(item.value, epoch):
             if item.namespace[-1] == "journal":
-                return _of_entry(JournalEntry.from_json(item.value))
+                return _of_entry(read_as(JournalEntry, item.value))
             return (from_item(item.value, epoch=epoch, created_at=item.created_at.isoformat()).content,)
     return ()
 

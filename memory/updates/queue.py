@@ -87,11 +87,11 @@ class MemoryUpdateQueue:
 
     def add(self, context: ConversationContext) -> None:
         """Process the context after a quiet period of its conversation, at the latest after the maximum wait."""
-        self._add(context, at_once=False)
+        self._add(replace(context, at_once=False))
 
     def add_nowait(self, context: ConversationContext) -> None:
         """Process the context at once, on a background thread."""
-        self._add(context, at_once=True)
+        self._add(replace(context, at_once=True))
 
     def pending(self) -> tuple[ConversationContext, ...]:
         """Return what waits, in the order it was first added; running updates are not in it."""
@@ -140,15 +140,23 @@ class MemoryUpdateQueue:
 
     def tick(self) -> float | None:
         """Start what is due and return in how many seconds to look again (`None`: nothing waits for a time)."""
-        while (taken := self._take()) is not None:
-            if not self._can_start("palimpsest-update", partial(self._run, taken)):
+        while True:
+            config = self._config()
+            with self._changed:
+                if not config.enabled:
+                    self._waiting.clear()
+                delay, first = self._delay(), self._first()
+                if delay or first is None:
+                    return delay
+                self._busy_users.add(first.context.user_id)
+                self._earliest = self._clock() + config.update_spacing_seconds
+                del self._waiting[first.context.key]
+            if not self._can_start("palimpsest-update", partial(self._run, first)):
                 with self._changed:
                     self._earliest = self._clock() + _NO_THREAD
-                    self._end(taken, taken)
-        with self._changed:
-            return self._delay()
+                    self._end(first, first)
 
-    def _add(self, context: ConversationContext, at_once: bool) -> None:
+    def _add(self, context: ConversationContext) -> None:
         config = self._config()
         if not config.enabled:
             return
@@ -159,9 +167,8 @@ class MemoryUpdateQueue:
                 self._has_refused = True
                 return
             now, old = self._clock(), self._waiting.get(context.key)
-            context = replace(context, at_once=at_once)
             first = old.first if old else now
-            due = now if at_once else min(now + config.debounce_seconds, first + config.max_wait_seconds)
+            due = now if context.at_once else min(now + config.debounce_seconds, first + config.max_wait_seconds)
             if old:
                 context = context.replacing(old.context)
                 due = min(due, old.due) if old.due <= now else due  # what is already due does not wait again
@@ -196,19 +203,6 @@ class MemoryUpdateQueue:
         """Return in how many seconds the first may start; `None` if nothing waits for a time."""
         first = self._first()
         return None if first is None else max(0.0, max(first.due, self._earliest) - self._clock())
-
-    def _take(self) -> _Waiting | None:
-        """Take the update that starts now, if any."""
-        config = self._config()
-        with self._changed:
-            if not config.enabled:
-                self._waiting.clear()
-            first = self._first()
-            if first is None or self._delay():
-                return None
-            self._busy_users.add(first.context.user_id)
-            self._earliest = self._clock() + config.update_spacing_seconds
-            return self._waiting.pop(first.context.key)
 
     def _end(self, taken: _Waiting, left: _Waiting | None) -> None:
         """Free the user whose update was taken, and let wait what is left of it, with what came for it since."""

@@ -1,7 +1,7 @@
 """The roll-up of a journal into history: days become recent, recent becomes earlier, earlier becomes background."""
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC
@@ -12,14 +12,14 @@ from typing import Literal, Self
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
-from langgraph.store.base import Item, Op
+from langgraph.store.base import Op
 
 from memory import prompts
 from memory.budget import BudgetUsedUp
-from memory.control import Control, belongs, read_control
+from memory.control import Control, read_control, read_epoch
 from memory.door import StoreEffects, put, read, side_by_side, transaction
 from memory.facts.changes import Section
-from memory.facts.profile import Profile, read_profile, texts_of, write_profile
+from memory.facts.profile import Profile, drop_sections, read_profile, texts_of, write_profile
 from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry, day_of, days_before
 from memory.journal.journal import prune
@@ -56,6 +56,7 @@ class RollupProgress:
         background: The last day that `background` tells of.
         looked: The user's day on which it was last looked whether something is due.
         edit: The number of the user's newest edit by hand then.
+        epoch: The user's epoch then.
     """
 
     recent: str = ""
@@ -63,6 +64,7 @@ class RollupProgress:
     background: str = ""
     looked: str = ""
     edit: str = ""
+    epoch: str = ""
 
     @property
     def days(self) -> dict[HistorySection, tuple[str, str]]:
@@ -72,10 +74,6 @@ class RollupProgress:
             "earlier": (self.background, self.earlier),
             "recent": (self.earlier, self.recent),
         }
-
-    def section_of(self, day: str) -> HistorySection | None:
-        """Return the section that tells of a day (ISO 8601); `None` if none does yet."""
-        return next((section for section, (after, until) in self.days.items() if after < day <= until), None)
 
     def without(self, sections: Collection[str]) -> Self:
         """Return the progress once these sections are empty: what the journal has of their days is due again."""
@@ -227,10 +225,8 @@ class RollUp(Job):
     def _begin(self) -> StoreEffects[_Plan]:
         """Plan what is due, and take the user for it; without any, note that it was looked for today."""
         owner, config = self.owner, self.config
-        control, _, stored = yield from side_by_side(
-            read_control(owner), read_lease(owner), read(owner.namespace("journal"), PROGRESS_KEY)
-        )
-        today, progress = day_of(self.now(), control.zone or UTC), _progress_of(stored, control.epoch)
+        control, _, progress = yield from side_by_side(read_control(owner), read_lease(owner), _read_progress(owner))
+        today = day_of(self.now(), control.zone or UTC)
         if progress.looked == today:
             return _Plan((), progress, {}, control)
         # Also where a model fails for long: what nobody has to tell of first is kept no longer than the rest.
@@ -288,30 +284,40 @@ class RollUp(Job):
 
     def _note(self, plan: _Plan) -> StoreEffects[int]:
         """Note how far the history has been told, and drop lines that are kept no longer; return how many."""
-        yield [_progress_put(self.owner, plan.control.epoch, plan.reached)]
+        yield [_progress_put(self.owner, plan.reached)]
         return (yield from prune(self.owner, plan.reached.looked, self.config.journal_days, self.config.journal_bytes))
 
 
-def tell_again(owner: Owner, epoch: str, dropped: Iterable[str]) -> StoreEffects[None]:
-    """Make due again what history sections told of that were dropped (`history.recent`); other names are ignored."""
-    sections = {name.removeprefix("history.") for name in dropped if name.startswith("history.")}
+def tell_again(
+    owner: Owner, changed: Iterable[JournalEntry], is_told: Callable[[str], bool], gone: Iterable[str] = ()
+) -> StoreEffects[None]:
+    """Drop what tells of something that was erased, and make due again what history told there.
+
+    Args:
+        owner: Whose profile and history.
+        changed: The journal entries that it was erased from, as they were.
+        is_told: Says by its text which sections of the profile tell of it.
+        gone: Names of sections that went already.
+    """
+    progress = yield from _read_progress(owner)
+    days = [entry.written for entry in changed if entry.source == "cut"]
+    spans = progress.days.items()
+    telling = {f"history.{name}" for name, (after, until) in spans if any(after < day <= until for day in days)}
+    dropped = yield from drop_sections(owner, progress.epoch, lambda name, text: name in telling or is_told(text))
+    sections = {name.removeprefix("history.") for name in (*gone, *telling, *dropped)} & progress.days.keys()
     if sections:
-        stored = yield from read(owner.namespace("journal"), PROGRESS_KEY)
-        yield [_progress_put(owner, epoch, _progress_of(stored, epoch).without(sections))]
+        yield [_progress_put(owner, progress.without(sections))]
 
 
-def sections_telling(owner: Owner, epoch: str, entries: Iterable[JournalEntry]) -> StoreEffects[frozenset[str]]:
-    """Return the names of the history sections that tell of the days of those entries that were cut."""
-    progress = _progress_of((yield from read(owner.namespace("journal"), PROGRESS_KEY)), epoch)
-    days = [entry.written for entry in entries if entry.source == "cut"]
-    return frozenset(f"history.{section}" for day in days if (section := progress.section_of(day)))
+def _read_progress(owner: Owner) -> StoreEffects[RollupProgress]:
+    """Read how far the history has been told; what a hand garbled is told anew, as after an erase."""
+    epoch, item = yield from side_by_side(read_epoch(owner), read(owner.namespace("journal"), PROGRESS_KEY))
+    with suppress(ValueError):
+        progress = read_as(RollupProgress, item.value if item else {})
+        if progress.epoch == epoch:
+            return progress
+    return RollupProgress(epoch=epoch)
 
 
-def _progress_of(item: Item | None, epoch: str) -> RollupProgress:
-    with suppress(ValueError):  # a hand garbled it: all is told anew
-        return read_as(RollupProgress, item.value) if item and belongs(item.value, epoch) else RollupProgress()
-    return RollupProgress()
-
-
-def _progress_put(owner: Owner, epoch: str, progress: RollupProgress) -> Op:
-    return put(owner.namespace("journal"), PROGRESS_KEY, {**plain(progress), "epoch": epoch})
+def _progress_put(owner: Owner, progress: RollupProgress) -> Op:
+    return put(owner.namespace("journal"), PROGRESS_KEY, plain(progress))
