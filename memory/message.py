@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import Any, Literal, Self, TypeVar
 
 from langchain_core.messages import (
     AIMessage,
@@ -129,8 +130,9 @@ def as_messages(given: GivenMessages) -> list[BaseMessage]:
         ValueError: If a message has no form that LangChain takes.
     """
     listed = _listed(given)
-    if _are_identified(listed):
-        return listed
+    with suppress(AttributeError):  # no line of ours for each: they may be a whole thread
+        if all(map(_ID, listed)):
+            return listed
     messages = convert_to_messages(listed)
     said: Counter[tuple[str, str]] = Counter()
     identified: list[BaseMessage] = []
@@ -140,42 +142,6 @@ def as_messages(given: GivenMessages) -> list[BaseMessage]:
         said[what] += 1
         identified.append(message if message.id else message.model_copy(update={"id": identity}))
     return identified
-
-
-class Messages(Sequence[BaseMessage]):
-    """What `as_messages` returns, of which only what is read is looked at: a thread is long, and its summary knows.
-
-    Args:
-        given: Messages of one thread, oldest first.
-    """
-
-    def __init__(self, given: GivenMessages) -> None:
-        # The list itself: even a copy touches each message.
-        self._messages: list[Any] = given if isinstance(given, list) else _listed(given)
-
-    def __len__(self) -> int:
-        return len(self._messages)
-
-    @overload
-    def __getitem__(self, at: int) -> BaseMessage: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[BaseMessage]: ...
-    def __getitem__(self, at: int | slice) -> BaseMessage | list[BaseMessage]:
-        read: BaseMessage | list[BaseMessage] = self._messages[at]
-        if type(read) in PLAIN and read.__dict__["id"]:
-            return read
-        if not _are_identified(read if isinstance(read, list) else [read]):
-            self._messages = as_messages(self._messages)
-            read = self._messages[at]
-        return read
-
-
-def _are_identified(listed: list[Any]) -> bool:
-    # Not a line for each: they may be a whole thread.
-    try:
-        return all(map(_ID, listed))
-    except AttributeError:
-        return False
 
 
 def to_stored(messages: Sequence[BaseMessage], time: str, speaker: str | None = None) -> tuple[StoredMessage, ...]:

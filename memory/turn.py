@@ -4,7 +4,7 @@ A graph, a middleware or a program of one's own keeps between two turns what `Tu
 `memory.injection.injected.Injected` give it as JSON. Nothing here knows in what kind of state.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from itertools import takewhile
@@ -295,21 +295,13 @@ def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEf
     return recorded
 
 
-def view_of_thread(
-    messages: Sequence[BaseMessage], summarized: Collection[str] = (), *, is_complete: bool = True
-) -> ThreadView:
-    """Return the ids of a thread's messages and of those that its summary stands for, read only as far as needed.
+class NewestFirst:
+    """Ids of a thread, read from the newest message on: what is pending is new, and a turn must not pay for all.
 
     Args:
         messages: The thread's messages.
-        summarized: Ids of messages that its summary remembers to stand for.
-        is_complete: Whether the summary stands for no others.
+        more: Ids of messages that its summary remembers to stand for.
     """
-    return ThreadView(_NewestFirst(messages, summarized), is_complete)
-
-
-class _NewestFirst:
-    """Ids, read from the newest message on: what is pending is new, and a turn must not pay for a long thread."""
 
     def __init__(self, messages: Sequence[BaseMessage], more: Iterable[str]) -> None:
         self._unread = reversed(messages)

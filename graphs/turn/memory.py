@@ -36,6 +36,7 @@ from memory.tracing import span
 from memory.turn import (
     Closing,
     MemoryMode,
+    NewestFirst,
     Opening,
     TurnEpochs,
     learnable,
@@ -43,7 +44,6 @@ from memory.turn import (
     may_read,
     open_turn,
     unanswered_with_mode,
-    view_of_thread,
     with_mode,
 )
 from memory.updates.entry import EntryKind
@@ -386,8 +386,7 @@ class TurnMemory:
         if is_whole and run.has_saver and not run.is_below:
             # A summary remembers only its newest ids: of older messages nobody knows whether they were edited away.
             ids = thread.running.summarized_message_ids if thread.running else set[str]()
-            view = view_of_thread(thread.messages, ids, is_complete=len(ids) < REMEMBERED_IDS)
-            view = replace(view, begun=thread.began)
+            view = ThreadView(NewestFirst(thread.messages, ids), len(ids) < REMEMBERED_IDS, thread.began)
         closing = _closing(run, owner, "turn", newest, thread.epochs, view)
 
         async def write() -> tuple[Queued | None, tuple[Unwritten, ...]]:

@@ -37,7 +37,7 @@ from memory.context.summary_prompt import Prompt
 from memory.context.tokens import MessagesCounter, TokenCounter
 from memory.door import in_this_thread
 from memory.forms import plain
-from memory.message import GivenMessages, Messages, as_messages
+from memory.message import GivenMessages, as_messages
 
 __all__ = [
     "SUMMARY_ID",
@@ -291,7 +291,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             raise ValueError(f"the state must be a mapping, pydantic model or dataclass, not {type(state).__name__}")
         if said is None:
             raise ValueError(f"the state has no {key!r}: set input_messages_key to its messages")
-        return Messages(said), state_of(context)
+        return as_messages(said), state_of(context)
 
 
 def _turn_of(messages: Sequence[BaseMessage]) -> str | None:
