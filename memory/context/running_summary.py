@@ -183,7 +183,8 @@ def _first_live(messages: Sequence[BaseMessage], running: RunningSummary) -> int
     """Return where the messages begin that no summary stands for, but for kept ones before them."""
     for ends in ({running.last_summarized_message_id, SUMMARY_ID} - {None}, running.summarized_message_ids):
         # The end first: what is summarized is hardly ever looked at.
-        for tail in (messages[-_TAIL:], messages[:]):
+        for size in (_TAIL, len(messages)):
+            tail = messages[-size:]
             for at in range(len(tail), 0, -1):
                 if tail[at - 1].id in ends:
                     return len(messages) - len(tail) + at
