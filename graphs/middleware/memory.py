@@ -46,7 +46,7 @@ from graphs.streaming import stream_transformers
 from graphs.tools_of_memory import InWhoseName, memory_tools
 from graphs.turn.calls import Result, hands_off
 from graphs.turn.context import Context, MemoryToolName
-from graphs.turn.memory import Room, TurnMemory, name_unwritten, with_unwritten
+from graphs.turn.memory import Room, TurnMemory, with_unwritten
 from graphs.turn.prepared import Due
 from graphs.turn.prompt import Prompt, sources_of
 from graphs.turn.run import Run, Thread
@@ -180,7 +180,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             changed = [*earlier, *changed]
             if turn.opening.mode is None:
                 # Who cannot read will hardly write. Until the turn ends the checkpoint names it, should that not be.
-                now = name_unwritten(run, thread, thread.asked, self.service.clock(), is_read=False)
+                now = thread.named_unwritten(run, thread.asked, self.service.clock(), is_read=False)
                 memory = with_unwritten(memory, (*thread.unwritten, *now))
         elif _may_be_learned(memory):
             messages = merge_messages(state["messages"], [turn.marked])

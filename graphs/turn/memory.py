@@ -120,46 +120,10 @@ class Closed:
     unwritten: tuple[Unwritten, ...] = ()
 
 
-def name_unwritten(run: Run, thread: Thread, asked: str, at: float, *, is_read: bool = True) -> tuple[Unwritten, ...]:
-    """Return what names a turn of a thread that is not written down; nothing if it has no owner or question."""
-    if run.owner is None or not asked:
-        return ()
-    epochs, context = thread.epochs._replace(learn_from=""), run.context
-    turn = Unwritten(
-        asked=asked, at=at, owner=run.owner.due_key, epochs=epochs, is_read=is_read,
-        model=context.model, time_zone=context.time_zone,
-    )  # fmt: skip
-    return (turn,)
-
-
 def with_unwritten(memory: Kept, turns: Iterable[Unwritten]) -> Kept:
     """Return what a state keeps of memory, with these turns as those that are not written down."""
     kept = {key: value for key, value in memory.items() if key not in Named.__annotations__}
     return cast("Kept", {**kept, **named(turns)})
-
-
-def broken_off(run: Run, thread: Thread, now: float) -> tuple[Unwritten, ...]:
-    """Return the turn before, where its run ended between the answer and the turn's end: then nobody wrote it down.
-
-    A run that somebody interrupts there, or that fails as its answer is streamed, is not gone on with. A question that
-    has no answer yet is written down with the turn that follows.
-
-    Args:
-        run: The run of the turn that begins.
-        thread: The thread, as the turn before left it.
-        now: Seconds since the epoch.
-    """
-    receipt, asked = thread.receipt, thread.receipt.get("asked")
-    # Where memory could not be read, nobody knows whether the turn may be learned.
-    is_known = receipt.get("without_memory") in (None, "not_used")
-    if not asked or asked == thread.asked or "queued" in receipt or not is_known:
-        return ()
-    # Only the end of the thread is looked at.
-    behind = [*takewhile(lambda one: one.id != asked, reversed(thread.messages))]
-    is_answered = any(isinstance(one, AIMessage) and not one.tool_calls for one in behind)
-    if len(behind) == len(thread.messages) or not is_answered:
-        return ()
-    return name_unwritten(run, thread, asked, min(thread.began, now))
 
 
 class TurnMemory:
@@ -414,7 +378,7 @@ class TurnMemory:
                 raise
             return Closed(queued, unwritten=left)
         is_read = thread.receipt.get("without_memory") not in ("unreadable", "store_away")
-        return Closed(None, reason, (*before, *name_unwritten(run, thread, thread.asked, now, is_read=is_read)))
+        return Closed(None, reason, (*before, *thread.named_unwritten(run, thread.asked, now, is_read=is_read)))
 
     async def write_cut(self, run: Run, messages: Sequence[BaseMessage], epochs: TurnEpochs) -> None:
         """Write down what is about to leave the context, unless memory may not learn now.

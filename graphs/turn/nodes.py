@@ -36,7 +36,7 @@ from graphs.turn.calls import (
 )
 from graphs.turn.content import as_sent, refused_before, standard
 from graphs.turn.context import Context, context_of
-from graphs.turn.memory import Room, TurnMemory, broken_off
+from graphs.turn.memory import Room, TurnMemory
 from graphs.turn.prepared import Due
 from graphs.turn.prompt import (
     LEAST_MESSAGE_TOKENS,
@@ -282,7 +282,7 @@ class ChatNodes:
                     bare.showing(thread.injected, snapshot).exceeds(),
                 )
 
-            left = broken_off(run, thread, self._service.clock())
+            left = thread.broken_off(run, self._service.clock())
             turn = await self._memory.begin(run, thread, bare.messages, room, self._counter, left)
             prompt = bare.showing(turn.injected, turn.opening.snapshot)
             receipt = turn.memory["receipt"]

@@ -6,9 +6,10 @@ import logging
 import math
 from collections.abc import Hashable, Mapping
 from functools import cached_property
+from itertools import takewhile
 from typing import Any, Self, cast
 
-from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.prebuilt import ToolRuntime
@@ -28,7 +29,7 @@ from memory.injection.injected import Injected
 from memory.namespaces import Owner
 from memory.text import check_encodable
 from memory.turn import MODE_KEY, MemoryMode, TurnEpochs, effective_mode
-from memory.updates.unwritten import unwritten_of
+from memory.updates.unwritten import Unwritten, unwritten_of
 
 logger = logging.getLogger(__name__)
 
@@ -192,3 +193,36 @@ class Thread:
         """The live messages without those that `summarize` left out; never without the question."""
         left_out = LeftOut.from_state(self.context.get(LEFT_OUT)).among(self.divided.live) - {self.asked}
         return tuple(message for message in self.divided.live if message.id not in left_out)
+
+    def named_unwritten(self, run: Run, asked: str, at: float, *, is_read: bool = True) -> tuple[Unwritten, ...]:
+        """Return what names a turn that is not written down; nothing if it has no owner or question."""
+        if run.owner is None or not asked:
+            return ()
+        epochs, context = self.epochs._replace(learn_from=""), run.context
+        turn = Unwritten(
+            asked=asked, at=at, owner=run.owner.due_key, epochs=epochs, is_read=is_read,
+            model=context.model, time_zone=context.time_zone,
+        )  # fmt: skip
+        return (turn,)
+
+    def broken_off(self, run: Run, now: float) -> tuple[Unwritten, ...]:
+        """Return the turn before, where its run ended between the answer and the turn's end: then nobody wrote it down.
+
+        A run that somebody interrupts there, or that fails as its answer is streamed, is not gone on with. A question
+        that has no answer yet is written down with the turn that follows.
+
+        Args:
+            run: The run of the turn that begins.
+            now: Seconds since the epoch.
+        """
+        asked = self.receipt.get("asked")
+        # Where memory could not be read, nobody knows whether the turn may be learned.
+        is_known = self.receipt.get("without_memory") in (None, "not_used")
+        if not asked or asked == self.asked or "queued" in self.receipt or not is_known:
+            return ()
+        # Only the end of the thread is looked at.
+        behind = [*takewhile(lambda one: one.id != asked, reversed(self.messages))]
+        is_answered = any(isinstance(one, AIMessage) and not one.tool_calls for one in behind)
+        if len(behind) == len(self.messages) or not is_answered:
+            return ()
+        return self.named_unwritten(run, asked, min(self.began, now))
