@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from memory.backfill.sources import read_source, source_key
 from memory.config import MemoryConfig
 from memory.door import StoreEffects, delete, scan, transaction
+from memory.facts.fact import timestamp
 from memory.facts.fact_set import FactSet
-from memory.facts.rows import save
-from memory.forget.erase import forget_rows_of, read_to_erase
+from memory.facts.rows import read_fact_set, save
+from memory.forget.erase import forget_rows_of
 from memory.forget.threads import write_thread_epoch
 from memory.namespaces import Owner, source_unit, thread_namespace, unit_of
 from memory.updates import outbox
@@ -53,7 +54,8 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
 
     yield from write_thread_epoch(unit, uuid.uuid4().hex, now)
     cancelled = yield from outbox.remove(owner, lambda entry: is_gone(entry.thread_id))
-    facts = yield from read_to_erase(owner, now, config)
+    facts = yield from read_fact_set(owner, whole=True, now=timestamp(now), config=config)
+    facts.note_erasure()
     kept, restored = _take_back(facts, is_gone)
     deleted = yield from forget_rows_of(facts, is_gone)
     yield from save(facts)

@@ -256,9 +256,15 @@ class FactSet:
             chain: The facts.
             messages: Whether nothing is learned and told of their messages; otherwise only the texts do not come back.
         """
-        keys = {text_key(fact.content): fact.id for fact in chain.revisions}
+        self._record({text_key(fact.content): fact.id for fact in chain.revisions})
         if messages:
-            keys |= dict.fromkeys(message_keys(chain.sources), chain.ids[-1])
+            self.bar_messages(chain.sources, chain.ids[-1])
+
+    def bar_messages(self, messages: Mapping[str, Iterable[str]], fact_id: str) -> None:
+        """Let nothing be learned or told of messages (ids by thread) any more: they tell of a fact."""
+        self._record(dict.fromkeys(message_keys(messages), fact_id))
+
+    def _record(self, keys: Mapping[str, str]) -> None:
         edit, epoch = self.control.edit, self.control.epoch
         self._records |= {key: DeletionRecord(each, self.now, edit, epoch) for key, each in keys.items()}
 

@@ -10,13 +10,11 @@ from dataclasses import replace
 
 from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition
 
-from memory.config import MemoryConfig
-from memory.control import belongs, count_edit, put_control, read_control, read_epoch
+from memory.control import belongs, put_control, read_control, read_epoch
 from memory.door import PAGE, Batch, StoreEffects, arun, delete, run, scan, side_by_side, transaction
 from memory.facts.chain import Chain
 from memory.facts.fact import timestamp
 from memory.facts.fact_set import FactSet
-from memory.facts.records import DeletionRecord, message_keys
 from memory.facts.rows import read_fact_set, save
 from memory.forget.threads import write_thread_epoch
 from memory.journal.journal import read_journal, redact, revision_drop
@@ -62,22 +60,16 @@ def _erase_thread(thread_id: str, now: float) -> StoreEffects[int]:
 
 @transaction
 def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[int]:
-    facts = yield from read_to_erase(owner, now)
+    facts = yield from read_fact_set(owner, whole=True, now=timestamp(now))
+    facts.note_erasure()
     cancelled = yield from outbox.remove(owner, lambda entry: entry.thread_id == thread_id)
     said = facts.first_said_in(thread_id)
     if said.ids:
-        yield from _forget_words(owner, said, said.ids[-1], now, said.wording.is_told_in)
+        facts.count_edit()
+    yield from _forget_words(facts, said, said.wording.is_told_in)
     deleted = yield from forget_rows_of(facts, lambda each: each == thread_id)
     yield [delete(thread_namespace(thread_id), owner.due_key)]
     return len(cancelled) + deleted
-
-
-def read_to_erase(owner: Owner, now: float, config: MemoryConfig | None = None) -> StoreEffects[FactSet]:
-    """Read an owner's facts with all that they said, and note that some are erased: no undo reaches behind that."""
-    facts = yield from read_fact_set(owner, whole=True, now=timestamp(now), config=config)
-    facts.note_erasure()
-    yield from save(facts)
-    return facts
 
 
 def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool]) -> StoreEffects[int]:
@@ -139,33 +131,25 @@ def erase_fact(owner: Owner, fact_id: str, now: float) -> StoreEffects[Chain]:
     chain = facts.chain_with(fact_id)
     facts.count_edit()
     facts.erase(chain)
-    sections = yield from save(facts)
-    yield from _forget_words(owner, chain, fact_id, now, chain.wording.is_mentioned_in, sections)
+    yield from _forget_words(facts, chain, chain.wording.is_mentioned_in)
     return chain
 
 
-def _forget_words(
-    owner: Owner,
-    chain: Chain,
-    fact_id: str,
-    seconds: float,
-    is_told: Callable[[str], bool],
-    sections: Sequence[str] = (),
-) -> StoreEffects[None]:
-    """Take what tells of facts out of journal, pending updates and profile; its history is told again.
+def _forget_words(facts: FactSet, chain: Chain, is_told: Callable[[str], bool]) -> StoreEffects[None]:
+    """Write what became of facts, and take what tells of some out of journal, pending updates and profile.
+
+    What history told of them is told again.
 
     Args:
-        owner: Whose memory.
-        chain: The facts; it says which messages go.
-        fact_id: Which of them the records name.
-        seconds: Since the epoch.
+        facts: What is there.
+        chain: The facts in question; it says which messages go.
         is_told: Says which sections go.
-        sections: Those that went already.
     """
-    epoch = yield from read_epoch(owner)
+    owner, epoch = facts.owner, facts.control.epoch
     gone = find_gone((yield from _read_conversations(owner, epoch)), chain.is_in)
-    record = DeletionRecord(fact_id, timestamp(seconds), (yield from count_edit(owner)), epoch)
-    yield [record.put(owner, key) for key in message_keys(gone)]
+    if gone:
+        facts.bar_messages(gone, chain.ids[-1])
+    sections = yield from save(facts)
     changed = yield from redact(owner, gone)
     yield from outbox.redact(owner, gone)
     yield from tell_again(owner, changed, is_told, sections)
