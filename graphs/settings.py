@@ -6,15 +6,16 @@ import importlib
 import io
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from dotenv import dotenv_values
-from pydantic import ValidationError
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from memory.config import MemoryConfig
 
@@ -25,43 +26,28 @@ _PREFIX: Final = "PALIMPSEST_"
 _AUTH_PREFIX: Final = "PALIMPSEST_AUTH_"
 _DATABASE, _OWN_DATABASE = "DATABASE_URI", "PALIMPSEST_DATABASE_URI"
 _SINGLE_USER = "PALIMPSEST_SINGLE_USER"
+_SWITCH = "PALIMPSEST_MEMORY"  # of `MemoryConfig.enabled`
 _SERVER_RUNTIME = "LANGGRAPH_RUNTIME_EDITION"
 _SERVER_VARIANT = "LANGSMITH_LANGGRAPH_API_VARIANT"
 _SERVER_AUTH = "LANGGRAPH_AUTH"  # where its configuration has `auth`
 _SERVER_URL = "LANGGRAPH_API_URL"
 _SERVER_KEY = "LANGGRAPH_AES_KEY"
-_FIELD = re.compile("^[a-z_]+(?= must )")
 _PROVIDER = re.compile(r"\A[a-z0-9_]+:.")
 _VISIBLE = re.compile("[!-~]*")
 _CREDENTIALS = re.compile("(?<![^/@])[^/@]*@")
 T = TypeVar("T")
 
 
-def _switch(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError(f"must be one of true, false, not {text!r}")
-    return text.lower() == "true"
+def _names(given: object) -> object:
+    return [name.strip() for name in given.split(",") if name.strip()] if isinstance(given, str) else given
 
 
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise ValueError(f"must be a number, not {text!r}") from None
-    return int(value) if value.is_integer() else value
+def _checked_embedder(name: str) -> str:
+    if name not in ("", "none", LOCAL) and not _PROVIDER.match(name):
+        raise ValueError(f"embedder must be none, local or provider:model, not {name!r}")
+    return name
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(word.strip() for word in text.split(",") if word.strip())
-
-
-_READERS: Final[Mapping[type, Callable[[str], object]]] = {
-    bool: _switch,
-    int: _number,  # bounds are those of the field
-    float: _number,
-    frozenset: _names,
-    type(Path()): Path,
-}
 _NAMES: Final = (
     "memory_model",
     "local_base_url",
@@ -107,7 +93,7 @@ class ClientSettings:
     def from_environment(cls, environ: Mapping[str, str]) -> "ClientSettings":
         """Read the variables, as `Settings.from_environment` does."""
         _refuse_others(environ)
-        return cls(**_fields(environ, cls()))
+        return _read(cls, _given(environ, [each.name for each in fields(cls)]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +119,7 @@ class AuthSettings:
     user_claim: str = "sub"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@pydantic_dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class Settings:
     """What one deployment decides. What one assistant or run may choose is in `graphs.turn.context.Context`.
 
@@ -173,7 +159,7 @@ class Settings:
     local_base_url: str = ""
     local_background_url: str = ""
     local_model: str = "qwen2.5-coder-1.5b"
-    embedder: str = ""
+    embedder: Annotated[str, AfterValidator(_checked_embedder)] = ""
     deployment: str = ""
     data_dir: Path = Path(".palimpsest")
     database_uri: str = field(default="", repr=False)  # a password may be in it
@@ -181,9 +167,9 @@ class Settings:
     own_url: str = ""
     single_user: bool = False
     open_to_network: bool = False
-    allowed_origins: frozenset[str] = frozenset()
-    requests_per_minute: int = 300
-    thread_days: int = 0
+    allowed_origins: Annotated[frozenset[str], BeforeValidator(_names)] = frozenset()
+    requests_per_minute: Annotated[int, Field(ge=1)] = 300
+    thread_days: Annotated[int, Field(ge=0)] = 0
     auth: AuthSettings = field(default_factory=AuthSettings)
     memory: MemoryConfig = field(default_factory=MemoryConfig)
 
@@ -200,60 +186,48 @@ class Settings:
         """
         environ = _of_process() if environ is None else environ
         _refuse_others(environ)
-        given = _fields(environ, cls(), _NAMES)
         url, has_key = _text(environ, "OPENAI_BASE_URL"), bool(_text(environ, "OPENAI_API_KEY"))
-        default = "openai:gpt-4.1-mini" if has_key or url else LOCAL if given["local_base_url"] else ""
-        model = _read(environ, "PALIMPSEST_MODEL", default)
-        is_own = _is_langgraph_dev(environ)
-        own_url = _text(environ, _SERVER_URL) if is_own else ""
-        try:
-            return cls(
-                **given,
-                model=model,
-                openai_base_url=url,
-                has_openai_key=has_key,
-                database_uri=_database_uri(environ, is_hidden=is_own),
-                keeps_its_own=_keeps_its_own(environ),
-                own_url=own_url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:"),
-                single_user=_single_user(environ),
-                auth=_auth(environ),
-                memory=_memory(environ, is_local=(given["memory_model"] or model) == LOCAL),
-            )
-        except ValueError as error:  # of a field's value, whose name it begins with
-            raise ValueError(_FIELD.sub(lambda name: f"{_PREFIX}{name[0].upper()}", str(error))) from None
-
-    def __post_init__(self) -> None:
-        for name, value, least in (
-            ("requests_per_minute", self.requests_per_minute, 1),
-            ("thread_days", self.thread_days, 0),
-        ):
-            if not isinstance(value, int) or value < least:
-                raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
-        if self.embedder not in ("", "none", LOCAL) and not _PROVIDER.match(self.embedder):
-            raise ValueError(f"embedder must be none, local or provider:model, not {self.embedder!r}")
+        given, is_own = _given(environ, _NAMES), _is_langgraph_dev(environ)
+        default = "openai:gpt-4.1-mini" if has_key or url else LOCAL if "local_base_url" in given else ""
+        model = _text(environ, "PALIMPSEST_MODEL") or default
+        own_url, authenticates = _text(environ, _SERVER_URL) if is_own else "", bool(_text(environ, _SERVER_AUTH))
+        chosen = {
+            "model": model,
+            "openai_base_url": url,
+            "has_openai_key": has_key,
+            "database_uri": _database_uri(environ, is_hidden=is_own),
+            "keeps_its_own": _keeps_its_own(environ),
+            "own_url": own_url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:"),
+            "single_user": _text(environ, _SINGLE_USER) or (_is_under_dev(environ) and not authenticates),
+            "auth": _auth(environ),
+            "memory": _memory(environ, is_local=given.get("memory_model", model) == LOCAL),
+        }
+        settings = _read(cls, {**given, **chosen})
+        if settings.single_user and authenticates:
+            raise ValueError(f"{_SINGLE_USER} must be false or unset where users log in (`auth` in the configuration)")
+        return settings
 
 
 def _text(environ: Mapping[str, str], name: str) -> str:
     return environ.get(name, "").strip()
 
 
-def _read(environ: Mapping[str, str], variable: str, default: T) -> T:
-    """Return what a variable says, in the type of its default."""
-    text = _text(environ, variable)
-    if not text:
-        return default
+def _given(environ: Mapping[str, str], names: Iterable[str], prefix: str = _PREFIX) -> dict[str, Any]:
+    """Return what variables say of these fields; empty ones count as unset."""
+    return {name: text for name in names if (text := _text(environ, f"{prefix}{name.upper()}"))}
+
+
+def _read(kind: type[T], given: Mapping[str, Any]) -> T:
+    """Return the value of these fields, in which variables are text; `ValueError` names the variable of a wrong one."""
     try:
-        return cast("T", _READERS.get(type(default), type(default))(text))
-    except ValueError as error:
-        raise ValueError(f"{variable} {error}") from None
-
-
-def _fields(
-    environ: Mapping[str, str], default: Any, names: Sequence[str] = (), prefix: str = _PREFIX
-) -> dict[str, Any]:
-    """Return what variables say of the fields of a value, of all of them or of these."""
-    names = names or [each.name for each in fields(default)]
-    return {name: _read(environ, f"{prefix}{name.upper()}", getattr(default, name)) for name in names}
+        return TypeAdapter(kind).validate_python(given, strict=False)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        field, wanted = str(wrong["loc"][0]), wrong["msg"].partition("Input should ")[2]
+        variable = _SWITCH if field == "enabled" else f"{_PREFIX}{field.upper()}"
+        # Else it is one of our own sentences, which begin with the field.
+        told = f"{wanted}, not {wrong['input']}" if wanted else wrong["msg"].partition(" must ")[2]
+        raise ValueError(f"{variable} must {told}") from None
 
 
 def _refuse_others(environ: Mapping[str, str]) -> None:
@@ -288,14 +262,6 @@ def _is_langgraph_dev(environ: Mapping[str, str]) -> bool:
     return _is_under_dev(environ) and not _keeps_its_own(environ)
 
 
-def _single_user(environ: Mapping[str, str]) -> bool:
-    authenticates = bool(_text(environ, _SERVER_AUTH))
-    wanted = _read(environ, _SINGLE_USER, _is_under_dev(environ) and not authenticates)
-    if wanted and authenticates:
-        raise ValueError(f"{_SINGLE_USER} must be false or unset where users log in (`auth` in the configuration)")
-    return wanted
-
-
 def _database_uri(environ: Mapping[str, str], *, is_hidden: bool) -> str:
     """Read where Postgres is; under `langgraph dev`, the variable without our prefix means none of its own."""
     own = _text(environ, _OWN_DATABASE)
@@ -310,25 +276,19 @@ def _database_uri(environ: Mapping[str, str], *, is_hidden: bool) -> str:
 
 
 def _memory(environ: Mapping[str, str], *, is_local: bool) -> MemoryConfig:
-    config = MemoryConfig()
+    chosen, switch = dict[str, Any](), _text(environ, _SWITCH)
     if is_local:  # it reads about 50 tokens a second, and one message at a time
         from graphs.local.notes import rules  # tables of words, which no other model needs
 
+        chosen = {"portion_messages": 12, "extraction_form": "brief", "note_rules": rules}
         # To wait longer saves no call there, and what was said is known later.
-        config = replace(config, portion_messages=12, extraction_form="brief", note_rules=rules)
-        config = replace(config, debounce_seconds=10.0, model_timeout_seconds=600.0, lease_seconds=720.0)
-    enabled = _read(environ, "PALIMPSEST_MEMORY", config.enabled)
-    try:
-        return replace(config, enabled=enabled, **_fields(environ, config, _OF_MEMORY))
-    except ValidationError as error:
-        wrong = error.errors()[0]
-        wanted = wrong["msg"].partition("Input should ")[2]  # else it is one of our own sentences
-        said = f"{wrong['loc'][0]} must {wanted}, not {wrong['input']}" if wanted else wrong["msg"].partition(", ")[2]
-        raise ValueError(said) from None
+        chosen |= {"debounce_seconds": 10.0, "model_timeout_seconds": 600.0, "lease_seconds": 720.0}
+    enabled = {"enabled": switch} if switch else {}
+    return _read(MemoryConfig, {**chosen, **enabled, **_given(environ, _OF_MEMORY)})
 
 
 def _auth(environ: Mapping[str, str]) -> AuthSettings:
-    read = AuthSettings(**_fields(environ, AuthSettings(), prefix=_AUTH_PREFIX))
+    read = AuthSettings(**_given(environ, [each.name for each in fields(AuthSettings)], _AUTH_PREFIX))
     # A PEM key has several lines, a variable in .env one.
     return replace(read, public_key=read.public_key.replace("\\n", "\n"))
 
