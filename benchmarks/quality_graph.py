@@ -107,7 +107,7 @@ class Chat:
         """Return once all is indexed that there is, with its vectors."""
         if self._embedder:
             await asyncio.wrap_future(self._embedder.start())
-        await asyncio.wrap_future(self._service.recalling.follow(self._store, OWNER))
+        await asyncio.wrap_future(self._service.recalling.behind.ask(self._store, OWNER))
 
     async def sent(self, context: Context, text: str, thread: str) -> str:
         """Return the prompt that a message brings the model."""

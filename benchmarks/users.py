@@ -93,8 +93,8 @@ class Users:
 
     def held(self) -> tuple[int, int]:
         """Return of how many users an index is held, and how many bytes all of them take."""
-        indexes = self.service.recalling.indexes(self._store)
-        return len(indexes), indexes.size()
+        indexes = self.service.recalling.held(self._store)
+        return len(indexes), sum(each.size() for each in indexes.values())
 
 
 async def measured(users: int, facts: int, turns: int) -> tuple[list[float], list[float], tuple[int, int]]:

@@ -178,8 +178,7 @@ class Palimpsest:
 
     async def _follow(self) -> None:
         """Wait until what is recalled from is up to date: a user's next words come later than that."""
-        if followed := self._service.recalling.follow(self.store, self._owner):
-            await asyncio.wrap_future(followed)
+        await asyncio.wrap_future(self._service.recalling.behind.ask(self.store, self._owner))
 
     async def _rewrite_summary(self, said: ReplayTurn) -> None:
         wish = prompts.INITIAL_SUMMARY if not self._summary else prompts.UPDATE_SUMMARY

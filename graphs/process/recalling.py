@@ -3,31 +3,72 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from typing import Final
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import replace
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore
 
-from graphs.process.behind import WorkBehind
 from graphs.process.embedders import Embedder
-from memory.door import Handlers, run, tolerated
+from memory.door import Handlers, in_daemon_thread, run, tolerated
 from memory.facts.fact import Fact
 from memory.namespaces import Owner
 from memory.recall.past import read_tellable_view
-from memory.recall.user_index import NOTHING, Asked, Recalled, UserIndexes
+from memory.recall.user_index import NOTHING, Asked, Recalled, UserIndex
 from memory.recall.vectors import Embed, QueryVector, make_vectors, read_vectors
 from memory.turn import Opening
 
 logger = logging.getLogger(__name__)
 
-_QUERY_CHARS: Final = 2_000
-"""Of a pasted document the beginning says what it is about; all of it would match everything."""
+
+class WorkBehind:
+    """One sort of work, which looks for itself what there is to do for an owner.
+
+    Args:
+        work: Does it; blocks. What fails is logged, and the next who asks tries again.
+        name: Of its threads.
+        consequence: What a failure means, with a placeholder for the owner.
+    """
+
+    def __init__(self, work: Callable[[BaseStore, Owner], object], name: str, consequence: str) -> None:
+        self._work, self._name, self._consequence = work, name, consequence
+        self._lock = threading.Lock()
+        self._under_way: dict[tuple[BaseStore, Owner], Future[None]] = {}
+        self._asked: set[tuple[BaseStore, Owner]] = set()  # since it was begun the last time
+
+    def ask(self, store: BaseStore, owner: Owner) -> Future[None]:
+        """See to it that all is done that there is to do now; the future ends with that, also if it fails."""
+        place = (store, owner)
+        with self._lock:
+            # Noted last: if no thread can be started, the next who asks tries again.
+            if place not in self._under_way:
+                self._under_way[place] = in_daemon_thread(partial(self._until_nobody_asks, place), self._name)
+            self._asked.add(place)
+            return self._under_way[place]
+
+    def wait(self, seconds: float) -> None:
+        """Wait for what is under way, so long at most: whoever goes on may close the stores that it uses."""
+        with self._lock:
+            ends = [*self._under_way.values()]
+        wait(ends, seconds)
+
+    def _until_nobody_asks(self, place: tuple[BaseStore, Owner]) -> None:
+        while True:
+            with self._lock:
+                if place not in self._asked:
+                    del self._under_way[place]
+                    return
+                self._asked.discard(place)
+            store, owner = place
+            with tolerated(logger, self._consequence, owner.due_key):
+                self._work(store, owner)
 
 
 class Recalling:
-    """The indexes of the users whom this process served last.
+    """The indexes of the users whom this process served last; those that were asked for longest ago make room.
 
     Args:
         embedder: What finds texts by their meaning, if there is one.
@@ -38,9 +79,22 @@ class Recalling:
         self._embedder = embedder
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._stores: WeakKeyDictionary[BaseStore, UserIndexes] = WeakKeyDictionary()
+        self._stores: WeakKeyDictionary[BaseStore, OrderedDict[Owner, UserIndex]] = WeakKeyDictionary()
         self.behind = WorkBehind(self._follow, "palimpsest-recall", "the index of %s is not up to date")
         self.making = WorkBehind(self._make, "palimpsest-vectors", "no vectors are made for %s")
+
+    def index(self, store: BaseStore, owner: Owner) -> UserIndex:
+        """Return a user's index, empty if it is not there."""
+        with self._lock:
+            indexes = self._stores.setdefault(store, OrderedDict())
+            index = indexes.setdefault(owner, UserIndex())
+            indexes.move_to_end(owner)
+            return index
+
+    def held(self, store: BaseStore) -> Mapping[Owner, UserIndex]:
+        """Return the indexes that are held of a store's users."""
+        with self._lock:
+            return dict(self._stores.get(store, {}))
 
     async def recall(self, store: BaseStore, owner: Owner, opening: Opening, asked: Callable[[], Asked]) -> Recalled:
         """Return what has to do with a turn's message; nothing where nothing is known, or what failed is logged.
@@ -52,18 +106,16 @@ class Recalling:
         if snapshot is None:
             return NOTHING
         with tolerated(logger, "nothing is recalled for the message"):
-            index = self.indexes(store).of(owner)
+            index = self.index(store, owner)
             has_new = index.follow_facts(snapshot.facts)
             question = asked()
-            text = question.text[:_QUERY_CHARS]
-            vector = await self.vector_of(text) if len(index) else None
-            asked_now = Asked(text, question.before[:_QUERY_CHARS], question.now, vector)
-            recalled = index.recall(asked_now, snapshot.epoch, opening.revision, snapshot.edit)
-            view = index.view
+            vector = await self.vector_of(question.text) if len(index) else None
             now = (snapshot.epoch, opening.revision, snapshot.edit)
+            recalled = index.recall(replace(question, vector=vector), *now)
+            view = index.view
             # Vectors of new facts may have been made before they were indexed.
             if view is None or (view.epoch, view.revision, view.edit) != now or (has_new and self._embedder):
-                self.follow(store, owner)
+                self.behind.ask(store, owner)
             return recalled
         return NOTHING
 
@@ -74,44 +126,40 @@ class Recalling:
     async def search(self, store: BaseStore, owner: Owner, facts: Sequence[Fact], query: str, now: str) -> Recalled:
         """Return what has to do with a query, once all is indexed that is there; the user's local time is ISO 8601."""
         await asyncio.shield(asyncio.wrap_future(self.behind.ask(store, owner)))
-        index = self.indexes(store).of(owner)
+        index = self.index(store, owner)
         index.follow_facts(facts)
-        vector = await self.vector_of(query)
-        view = index.view
-        if view is None:
-            return NOTHING
-        return index.recall(Asked(query[:_QUERY_CHARS], now=now, vector=vector), view.epoch, view.revision, view.edit)
-
-    def follow(self, store: BaseStore, owner: Owner) -> Future[None]:
-        """Bring an owner's index up to date on a thread of its own; the future ends with it.
-
-        What lacks a vector gets one after that, which nobody waits for.
-        """
-        return self.behind.ask(store, owner)
+        asked, view = Asked(query, now=now, vector=await self.vector_of(query)), index.view
+        return index.recall(asked, view.epoch, view.revision, view.edit) if view else NOTHING
 
     def updated(self, store: BaseStore, owner: Owner) -> None:
         """Bring up to date what this process holds of an owner whose memory has changed, and make vectors."""
-        if owner in self.indexes(store):
+        if owner in self._stores.get(store, ()):
             self.behind.ask(store, owner)
         elif self._embedder:
             self.making.ask(store, owner)
 
     def drop(self, erased: str) -> None:
         """Forget the indexes that hold something of a thread, by its id, or of a user, by the user's segment."""
-        for indexes in list(self._stores.values()):
-            indexes.drop(
-                lambda user, index: isinstance(user, Owner) and (user.segment == erased or index.holds_thread(erased))
-            )
+        with self._lock:
+            for indexes in self._stores.values():
+                for owner, index in list(indexes.items()):
+                    if owner.segment == erased or index.holds_thread(erased):
+                        del indexes[owner]
 
     def _follow(self, store: BaseStore, owner: Owner) -> None:
-        index = self.indexes(store).of(owner)
+        """Bring an owner's index up to date; what lacks a vector gets one after that, which nobody waits for."""
+        index = self.index(store, owner)
         view = run(store, read_tellable_view(owner, index.view))
         index.follow_journal(view)
         if self._embedder:
             name = self._embedder.name
             index.follow_vectors(name, run(store, read_vectors(owner, view.epoch, name)))
             self.making.ask(store, owner)
-        self.indexes(store).trim()
+        with self._lock:
+            indexes = self._stores[store]
+            over = sum(each.size() for each in indexes.values()) - self._most_bytes
+            while over > 0 and len(indexes) > 1:
+                over -= indexes.popitem(last=False)[1].size()
 
     def _make(self, store: BaseStore, owner: Owner) -> None:
         if (embedder := self._embedder) is None:
@@ -119,10 +167,5 @@ class Recalling:
         embed: Handlers = {Embed: lambda effect: embedder.documents(effect.texts)}
         if made := run(store, make_vectors(owner, embedder.name), embed):
             logger.info("made %d vectors for %s", made, owner.due_key)
-            if owner in self.indexes(store):
+            if owner in self._stores.get(store, ()):
                 self.behind.ask(store, owner)
-
-    def indexes(self, store: BaseStore) -> UserIndexes:
-        """Return the indexes of the users of a store."""
-        with self._lock:
-            return self._stores.setdefault(store, UserIndexes(self._most_bytes))

@@ -24,9 +24,9 @@ from graphs.process.recalling import Recalling
 from graphs.settings import Settings
 from graphs.turn.prepared import PreparedSummaries
 from graphs.turn.stores import LeftTurns, Stores
-from memory.door import StoreEffects, arun, arun_patiently, in_daemon_thread, run, tolerated
+from memory.door import arun, arun_patiently, in_daemon_thread, run, tolerated
 from memory.forget.retention import KINDS, clean
-from memory.namespaces import Owner
+from memory.namespaces import Kind, Owner
 from memory.turn import Closing, close_turn
 from memory.updates import outbox
 from memory.updates.conversation import ConversationContext
@@ -139,7 +139,7 @@ class MemoryService:
         if at_once:
             self._queue.add_nowait(context)
         else:
-            self._start(store)
+            self._take_over(store)
             self._queue.add(context)
 
     def _write_down(self, store: BaseStore, closing: Closing) -> None:
@@ -172,13 +172,12 @@ class MemoryService:
 
         Of all it is done at most once an hour: days end at every hour somewhere.
         """
-        every = self._once_in(store, "rolled up", _HOUR, outbox.owners_with("journal"))
-        owners = [owner] if owner else await arun(store, every, self._config.store_timeout_seconds)
-        return sum(await self._for_each(owners or (), self._updater(store).aroll_up, False))
+        owners = [owner] if owner else await self._owners_in(store, "journal", period=_HOUR) or ()
+        return sum(await self._for_each(owners, self._updater(store).aroll_up, False))
 
     async def aclean(self, store: BaseStore) -> None:
         """Once a day, move facts that are over into history, and delete what is kept no longer, of all users."""
-        for owner in await arun(store, self._once_in(store, "cleaned", _DAY, outbox.owners_with(*KINDS))) or ():
+        for owner in await self._owners_in(store, *KINDS) or ():
             with tolerated(logger, "what is kept no longer stays for %s", owner.due_key):  # until tomorrow
                 await arun(store, clean(owner, self._config, self.clock()))
 
@@ -197,7 +196,9 @@ class MemoryService:
         """
         self._stores.add(store)
         try:
-            owners = await arun(store, self._owners(store), self._config.store_timeout_seconds)
+            owners = await self._owners_in(store, "outbox")
+            if owners is None:
+                owners = await arun(store, outbox.due_owners(self.clock()), self._config.store_timeout_seconds)
         except TimeoutError:
             self.stores.doubt(store, "write")
             raise
@@ -215,30 +216,24 @@ class MemoryService:
 
         return list(await asyncio.gather(*map(guarded, owners)))
 
-    def _owners(self, store: BaseStore) -> StoreEffects[list[Owner]]:
-        every = yield from self._once_in(store, "swept", _DAY, outbox.owners_with("outbox"))
-        return (yield from outbox.due_owners(self.clock())) if every is None else every
-
-    def _once_in(
-        self, store: BaseStore, work: str, period: float, owners: StoreEffects[list[Owner]]
-    ) -> StoreEffects[list[Owner] | None]:
-        """Read whose work is to be done; `None` if that was asked within the period.
+    async def _owners_in(self, store: BaseStore, *kinds: Kind, period: float = _DAY) -> list[Owner] | None:
+        """Read who has items of these kinds; `None` if that was asked within the period.
 
         Where the clock was set back since, nobody knows: it is done.
         """
         done = self._done.setdefault(store, {})
-        if 0 <= self.clock() - done.get(work, -math.inf) < period:
+        if 0 <= self.clock() - done.get(kinds[0], -math.inf) < period:
             return None
-        found = yield from owners
-        done[work] = self.clock()
+        found = await arun(store, outbox.owners_with(*kinds), self._config.store_timeout_seconds)
+        done[kinds[0]] = self.clock()
         return found
 
-    def _start(self, store: BaseStore) -> None:
+    def _take_over(self, store: BaseStore) -> None:
         """Look, once for each store, for what an earlier process left behind."""
-        if "swept" in self._done.get(store, ()):
+        if "outbox" in self._done.get(store, ()):
             return
 
-        def take_over() -> None:
+        def look() -> None:
             with tolerated(logger, "could not look for pending updates"):  # they wait for the next sweep
                 for owner in run(store, outbox.owners_with("outbox")):
                     entries = run(store, outbox.read_entries(owner))
@@ -247,8 +242,8 @@ class MemoryService:
 
         with tolerated(logger, "could not look for pending updates"):  # the next turn tries again
             # A thread, as the turn that is under way waits for neither the store nor what is found there.
-            in_daemon_thread(take_over, "palimpsest-start")
-            self._done.setdefault(store, {})["swept"] = self.clock()
+            in_daemon_thread(look, "palimpsest-start")
+            self._done.setdefault(store, {})["outbox"] = self.clock()
 
     def wake(self, owner: Owner, thread_id: str) -> None:
         """Apply what waits of an owner's thread now, on a background thread, in every store this process works on."""

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.runnables import RunnableConfig, RunnableLambda
@@ -32,50 +31,34 @@ def summary_model(
         place: Where memory is, and whose, to be asked from any thread; `None` knows no budget.
         load: Returns the model; it may block, and its lack fails only the summary.
     """
-    calls = _Calls(service, place, load)
-    return RunnableLambda(calls.ask, calls.aask)
+    limits, has_begun = service.settings.memory, False
 
-
-@dataclass(slots=True)
-class _Calls:
-    """The calls for one summary; portions of one are of no use, so that one that began is finished."""
-
-    service: MemoryService
-    place: tuple[BaseStore, Owner] | None
-    load: Callable[[], BaseChatModel]
-    has_begun: bool = False
-
-    def ask(self, prompt: LanguageModelInput, config: RunnableConfig) -> str:
-        """Ask behind the turns, on a thread: a local model does so when nobody waits for it."""
-        until = None
-        with tolerated(logger, _UNKNOWN):
-            until = self._spent_until()
-        self._begin(until)
-        model = in_background(self.load())
-        with self.service.metrics.call("summary"):
-            return model.invoke(prompt, config).text
-
-    async def aask(self, prompt: LanguageModelInput, config: RunnableConfig) -> str:
-        """Ask in a turn, which waits."""
-        until = None
-        with tolerated(logger, _UNKNOWN):
-            async with asyncio.timeout(self.service.settings.memory.read_timeout_seconds):
-                until = await asyncio.wrap_future(in_daemon_thread(self._spent_until, "palimpsest-budget"))
-        self._begin(until)
-        async with asyncio.timeout(self.service.settings.memory.model_timeout_seconds):
-            model = await asyncio.wrap_future(in_daemon_thread(self.load))
-            with self.service.metrics.call("summary"):
-                return (await ainvoke(model, prompt, config)).text
-
-    def _spent_until(self) -> float | None:
-        """Count the call, and return until when none may be made; `None` if it may."""
-        budget = DailyBudget.of(self.service.settings.memory)
-        if self.place is None or not budget.calls or self.service.stores.is_away(self.place[0], "write"):
-            return None
-        store, owner = self.place
-        return run(store, spend(owner, budget, self.service.clock(), has_begun=self.has_begun))
-
-    def _begin(self, until: float | None) -> None:
+    def count() -> None:
+        """Count the call; portions of one summary are of no use, so that one that began is finished."""
+        nonlocal has_begun
+        is_further, has_begun, budget, until = has_begun, True, DailyBudget.of(limits), None
+        if place and budget.calls and not service.stores.is_away(place[0], "write"):
+            with tolerated(logger, _UNKNOWN):
+                until = run(place[0], spend(place[1], budget, service.clock(), has_begun=is_further))
         if until is not None:
             raise BudgetUsedUp(until)
-        self.has_begun = True
+
+    def ask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
+        # Behind the turns, on a thread: a local model does so when nobody waits for it.
+        count()
+        model = in_background(load())
+        with service.metrics.call("summary"):
+            return model.invoke(prompt, config).text
+
+    async def aask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
+        try:
+            async with asyncio.timeout(limits.read_timeout_seconds):
+                await asyncio.wrap_future(in_daemon_thread(count, "palimpsest-budget"))
+        except TimeoutError:
+            logger.warning("%s: the store takes its time", _UNKNOWN)
+        async with asyncio.timeout(limits.model_timeout_seconds):
+            model = await asyncio.wrap_future(in_daemon_thread(load))
+            with service.metrics.call("summary"):
+                return (await ainvoke(model, prompt, config)).text
+
+    return RunnableLambda(ask, aask)

@@ -5,8 +5,7 @@ changed since, and the rest is read behind the turn. So what was erased is never
 """
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
@@ -35,6 +34,9 @@ class Recalled:
 
 
 NOTHING: Final = Recalled()
+
+_MOST_CHARS: Final = 2_000
+"""Of a pasted document the beginning says what it is about; all of it would match everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +112,13 @@ class UserIndex:
             revision: The journal's.
             edit: The number of the user's newest edit by hand: after one, other past turns may be told.
         """
+        text = asked.text[:_MOST_CHARS]
         with self._lock:
             view = self.view if self.view and (self.view.epoch, self.view.edit) == (epoch, edit) else None
             changed = revision.keys_since(view.revision) if view else None
             hits = self._index.rank(
-                asked.text,
-                before=asked.before,
+                text,
+                before=asked.before[:_MOST_CHARS],
                 now=asked.now,
                 similarity=self._vectors.similarity(asked.vector) if self._vectors else None,
                 limit=asked.limit,
@@ -127,7 +130,7 @@ class UserIndex:
             hits = [hit for hit in hits if is_current(hit.document)]
             standing = [document for document in self._index.standing(hits) if is_current(document)]
             entries = {one.id: one.entry for one in (*(hit.document for hit in hits), *standing) if one.entry}
-            return Recalled(hits, standing, entries, self._index.coverage(asked.text, asked.now))
+            return Recalled(hits, standing, entries, self._index.coverage(text, asked.now))
 
     def texts(self) -> dict[str, str]:
         """Return the texts that are indexed, by the ids of their documents."""
@@ -155,45 +158,3 @@ class UserIndex:
                 self._index.put(documents)
             if documents:
                 self._documents[name] = documents
-
-
-class UserIndexes:
-    """The indexes of the users that this process served last, within a bound of bytes."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self._most_bytes = most_bytes
-        self._lock = threading.Lock()
-        self._indexes: OrderedDict[Hashable, UserIndex] = OrderedDict()
-
-    def of(self, user: Hashable) -> UserIndex:
-        """Return a user's index, empty if it is not there; those that were asked for longest ago make room."""
-        with self._lock:
-            index = self._indexes.setdefault(user, UserIndex())
-            self._indexes.move_to_end(user)
-            return index
-
-    def __len__(self) -> int:
-        return len(self._indexes)
-
-    def __contains__(self, user: object) -> bool:
-        return user in self._indexes
-
-    def size(self) -> int:
-        """Return about how many bytes all of them take."""
-        with self._lock:
-            return sum(index.size() for index in self._indexes.values())
-
-    def trim(self) -> None:
-        """Let the indexes go that were asked for longest ago, until the others keep the bound; the newest stays."""
-        over = self.size() - self._most_bytes
-        with self._lock:
-            while over > 0 and len(self._indexes) > 1:
-                _, index = self._indexes.popitem(last=False)
-                over -= index.size()
-
-    def drop(self, is_erased: Callable[[Hashable, UserIndex], bool]) -> None:
-        """Let the indexes go of which something was erased: nothing of it stays in memory."""
-        with self._lock:
-            for user, index in list(self._indexes.items()):
-                if is_erased(user, index):
-                    del self._indexes[user]

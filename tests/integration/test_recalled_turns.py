@@ -134,17 +134,17 @@ async def test_nothing_of_what_was_erased_stays_in_memory(talks: Talks) -> None:
     await talks.say("My cello teacher is called Ines", "first")
     await talks.learn()
     await talks.until("asked", "Who teaches me the cello?", lambda prompt: SECTION in prompt)
-    held = talks.service.recalling
-    assert ADA in held.indexes(talks.store)
+    recalling = talks.service.recalling
+    assert ADA in recalling.held(talks.store)
 
     talks.service.forget("another thread")
-    assert ADA in held.indexes(talks.store)
+    assert ADA in recalling.held(talks.store)
     talks.service.forget("first")
-    assert ADA not in held.indexes(talks.store)
+    assert ADA not in recalling.held(talks.store)
     await talks.until("again", "Who teaches me the cello?", lambda prompt: SECTION in prompt)
     talks.service.forget(ADA.segment)
 
-    assert ADA not in held.indexes(talks.store)
+    assert ADA not in recalling.held(talks.store)
 
 
 async def test_a_new_process_ranks_facts_at_once_and_past_turns_behind_its_first_turn(talks: Talks) -> None:

@@ -77,7 +77,7 @@ class Process:
         making = self.service.recalling.making.ask(self.house.store, ADA)
         assert making is not None
         await asyncio.wrap_future(making)
-        following = self.service.recalling.follow(self.house.store, ADA)
+        following = self.service.recalling.behind.ask(self.house.store, ADA)
         assert following is not None
         await asyncio.wrap_future(following)
         # What the index held of no vector before is ranked with it from the next turn on.

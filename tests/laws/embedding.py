@@ -20,4 +20,4 @@ async def embedded(service: MemoryService, store: BaseStore, user: str) -> None:
 
 async def indexed(service: MemoryService, store: BaseStore, user: str) -> None:
     """Return once the process recalls from all that is there now."""
-    await asyncio.wrap_future(service.recalling.follow(store, FactStore(store, user).owner))
+    await asyncio.wrap_future(service.recalling.behind.ask(store, FactStore(store, user).owner))
