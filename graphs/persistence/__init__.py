@@ -22,7 +22,6 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
 from graphs.persistence.connection import empty_log
-from graphs.persistence.servers_own import checkpointer_of_server, delete_at_server, threads_at_server
 from graphs.process.data_folder import CHECKPOINTS, FILES, STORE
 from graphs.settings import Settings
 
@@ -33,7 +32,6 @@ __all__ = [
     "check_postgres",
     "checkpointed_threads",
     "checkpointer",
-    "delete_at_server",
     "empty_logs",
     "leave_no_bytes",
     "own_checkpoints_of",
@@ -49,10 +47,26 @@ _POSTGRES = ("psycopg", "psycopg_pool", "langgraph.store.postgres")
 
 
 async def checkpointed_threads(settings: Settings, user_ids: Collection[str]) -> list[str]:
-    """Return the ids of the threads in which nobody but these users has saved; no user is the empty id."""
-    if settings.keeps_its_own:
-        return await threads_at_server(settings.database_uri, user_ids)
-    return await own_checkpoints_of(settings).threads_of(user_ids)
+    """Return the ids of the threads in which nobody but these users has saved; no user is the empty id.
+
+    Of a server that keeps checkpoints itself, its database is read: whose they are, where no row says it, no server can
+    be asked for. Where that cannot be read, or its tables are others than LangGraph's, there are none, and the log says
+    what is not found for it.
+    """
+    uri = settings.database_uri
+    if not settings.keeps_its_own:
+        return await own_checkpoints_of(settings).threads_of(user_ids)
+    if not uri or not all(map(find_spec, (*_POSTGRES, "langgraph.checkpoint.postgres"))):
+        why = "it takes DATABASE_URI, and palimpsest-memory[postgres] beside the server"
+    else:
+        from psycopg import Error
+
+        try:
+            return await own_checkpoints_of(settings).threads_of(user_ids)
+        except Error as error:
+            why = f"the server's database cannot be read ({type(error).__name__})"
+    logger.warning("checkpoints whose thread has no row any more are not looked for, nor erased: %s", why)
+    return []
 
 
 def own_checkpoints_of(settings: Settings) -> "Checkpoints":
@@ -71,6 +85,7 @@ def own_checkpoints_of(settings: Settings) -> "Checkpoints":
 async def checkpointer() -> AsyncIterator[BaseCheckpointSaver[str]]:
     """Open the deployment's checkpoints; `checkpointer.path` in `langgraph.json` names this function."""
     from graphs.process.deployment import service_of_process  # with the graph's tools, which a command does not need
+    from graphs.server.workarounds.named_checkpointer import checkpointer_of_server
     from graphs.server.workarounds.wrong_row import delete_one_at_a_time
 
     service = service_of_process()

@@ -18,7 +18,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
-from graphs.persistence import delete_at_server, leave_no_bytes
+from graphs.persistence import leave_no_bytes
 from graphs.process.address import ROWS, close_to_others, leave, take_away
 from graphs.process.data_folder import FILES
 from graphs.process.deployment import service_of_process
@@ -33,6 +33,7 @@ from graphs.server.deletions import DeletionDoor, Deletions, drop_old_threads, i
 from graphs.server.page import load_page, page_door, routes
 from graphs.server.this_machine import this_machine_only
 from graphs.server.workarounds.lost_rows import give_back
+from graphs.server.workarounds.named_checkpointer import delete_at_server
 from graphs.settings import Settings
 from graphs.turn.stores import StoreAway
 from memory.door import in_daemon_thread, tolerated

@@ -37,6 +37,8 @@ async def test_who_a_stranger_is_matters_before_what_he_sends(app: MemoryApp, ki
         (b"[" * 50_000, "body: There was an error parsing the body"),
         (b"\xff", "body: There was an error parsing the body"),
         (b"{", "body.1: JSON decode error"),
+        (b'{"content": "\\ud800", "category": "goal"}', "content: Input should be a valid string"),
+        (b'{"content": "a", "category": "goal", "\\ud800": 1}', "body: Input should be a valid string"),
         (b"[]", "body: Input should be a valid dictionary"),
         (b'{"content": "Lives in Oslo"}', "category: Field required"),
     ],

@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 
 from graphs import persistence
-from graphs.persistence.servers_own import _CHECKPOINTER
 from graphs.process import deployment
+from graphs.server.workarounds.named_checkpointer import _CHECKPOINTER
 from graphs.settings import Settings
 
 MODULE, NAMED, GET = _CHECKPOINTER

@@ -26,9 +26,10 @@ logger = logging.getLogger(__name__)
 _LAST = 100
 """So many threads, those that were begun last, may have been begun within the seconds before a crash."""
 
-# The key is read alone, without a row, and in the order of writing: a clock may have gone back.
+# The key is read alone, without a row, and in the order of writing: a clock may have gone back. A server asked for an
+# id that is no UUID, as a program may name its threads in the same file, refuses the whole question.
 _BEGUN = """
-    SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''
+    SELECT thread_id FROM checkpoints WHERE checkpoint_ns = '' AND thread_id LIKE '________-____-____-____-____________'
     GROUP BY thread_id ORDER BY MIN(rowid) DESC LIMIT :limit"""
 _SAID = "SELECT metadata FROM checkpoints WHERE thread_id = :thread AND checkpoint_ns = '' ORDER BY checkpoint_id"
 
