@@ -491,8 +491,8 @@ MUTANTS = (
     Mutant(
         "what failed for good has no line",
         "memory/updates/update.py",
-        "            yield from self._tell((yield from self._read(unread)))",
-        "            pass",
+        "                yield from self._tell(read)",
+        "                pass",
         (PROMISES,),
     ),
     Mutant(

@@ -8,8 +8,9 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
-from langgraph.store.base import Item, ListNamespacesOp, MatchCondition, Op
+from langgraph.store.base import Item, ListNamespacesOp, MatchCondition
 
 from memory.control import Control, belongs, read_control
 from memory.door import PAGE, StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
@@ -22,6 +23,8 @@ from memory.updates.entry import Entry
 from memory.updates.transcript import ThreadView, without_edits
 
 logger = logging.getLogger(__name__)
+
+_AGE = attrgetter("created", "key")
 
 # Clocks of two processes differ: what was changed so short a time before a turn may have been changed after it.
 _MARGIN_SECONDS = 300.0
@@ -114,13 +117,13 @@ def record(
         entry = earlier  # it keeps its attempts
     of_thread[entry.key] = entry
     if view is not None:
-        edited = without_edits(sorted(of_thread.values(), key=_age), view, draft.created)
+        edited = without_edits(sorted(of_thread.values(), key=_AGE), view, draft.created)
         of_thread |= {one.key: one for one in edited}  # the entry itself may be one of them
         if edited:
             logger.info("thread %s: %d pending updates hold what it does not", entry.thread_id, len(edited))
     if late or not note:
         yield [put(notes, owner.due_key, noted)]
-    yield _writes(owner, stored, [*stored, *of_thread.values()])
+    yield from change(owner, stored, [*stored, *of_thread.values()])
     # With one more entry the marker is due no later than before.
     yield [put(DUE, owner.due_key, {"due": min(_due_of(marker, entry.due), entry.due)})]
     return Queued(entry.key, iso_time(entry.due))
@@ -138,24 +141,18 @@ def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffect
                 entries.append(entry)
                 continue
         logger.warning("outbox item %s is no entry and is left alone", item.key)
-    return sorted(entries, key=_age)
+    return sorted(entries, key=_AGE)
 
 
-def _age(entry: Entry) -> tuple[float, str]:
-    return entry.created, entry.key
+def change(owner: Owner, before: Iterable[Entry], after: Iterable[Entry]) -> StoreEffects[None]:
+    """Write what differs between some entries that an owner had and has; of one key the last counts.
 
-
-def _writes(owner: Owner, before: Collection[Entry], after: Collection[Entry]) -> list[Op]:
-    """Return the writes of what differs between entries that an owner had and has; of one key the last counts."""
+    The marker stays, perhaps due too early.
+    """
     namespace = owner.namespace("outbox")
     was, now = ({entry.key: entry for entry in entries} for entries in (before, after))
     changed = [put(namespace, key, plain(entry)) for key, entry in now.items() if was.get(key) != entry]
-    return [*changed, *(delete(namespace, key) for key in was if key not in now)]
-
-
-def change(owner: Owner, before: Collection[Entry], after: Collection[Entry]) -> StoreEffects[None]:
-    """Write what differs between some entries that an owner had and has. The marker stays, perhaps due too early."""
-    yield _writes(owner, before, after)
+    yield [*changed, *(delete(namespace, key) for key in was if key not in now)]
 
 
 def mark(owner: Owner, entries: Collection[Entry]) -> StoreEffects[None]:
@@ -193,21 +190,21 @@ def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[No
 
 
 @transaction
-def retry_dead(owner: Owner, now: float, keys: Sequence[str] | None = None) -> StoreEffects[int]:
-    """Give dead letters another chance, all or those with the given keys, and return how many."""
+def retry_dead(owner: Owner, key: str, now: float) -> StoreEffects[list[Entry]]:
+    """Give a dead letter another chance, and return it as it was."""
 
     def again(entry: Entry) -> Entry:
-        if entry.state != "dead" or (keys is not None and entry.key not in keys):
+        if entry.state != "dead" or entry.key != key:
             return entry
         return replace(entry, state="pending", attempts=0, due=now, error="")
 
-    return len((yield from rewrite(owner, again)))
+    return rewrite(owner, again)
 
 
 @transaction
-def discard_dead(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffects[int]:
-    """Delete dead letters, all or those with the given keys, and return how many."""
-    return len((yield from remove(owner, lambda one: one.state == "dead" and (keys is None or one.key in keys))))
+def discard_dead(owner: Owner, key: str) -> StoreEffects[list[Entry]]:
+    """Delete a dead letter, and return it."""
+    return remove(owner, lambda entry: entry.state == "dead" and entry.key == key)
 
 
 def read_flushed(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[dict[str, str]]:

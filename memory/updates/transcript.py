@@ -19,6 +19,8 @@ SCHEDULED: Final = "[SCHEDULED]"
 """How a user message begins that a scheduler sent, not a person."""
 # Stands among what was flushed of a thread while that ends with a scheduled message whose reply is still to come.
 _OPEN: Final = flush_hash("scheduled", "")
+# What was cut is the oldest.
+_IN_THREAD: Final = attrgetter("kind", "created", "key")
 # A model call reads so many characters for each message that it may read, so that neither a backlog nor a long message
 # makes a prompt that the model does not take, or an answer with more facts than are believed at once.
 _CHARS_PER_MESSAGE: Final = 1_200
@@ -227,7 +229,7 @@ class Reading:
             after_erase: Whether the user erased memory at some time. What a summary cut then counts only where a turn
                 since the erase holds it too: the rest of the thread is older than the erase and must not come back.
         """
-        entries = sorted(entries, key=_in_thread)
+        entries = sorted(entries, key=_IN_THREAD)
         # Who spoke alone at first may not be the user: the newest knows.
         if (speaker := max(entries, key=attrgetter("created")).speaker) is not None:
             entries = [replace(one, messages=tuple(each.heard(speaker) for each in one.messages)) for one in entries]
@@ -308,11 +310,6 @@ def _hash(message: StoredMessage) -> str:
     return flush_hash(message.role, message.text)
 
 
-def _in_thread(entry: Entry) -> tuple[str, float, str]:
-    """Return the sort key that puts entries of a thread in the order of what was said: what was cut is the oldest."""
-    return entry.kind, entry.created, entry.key
-
-
 def together(entries: Iterable[Entry], config: MemoryConfig) -> list[tuple[Entry, ...]]:
     """Group entries that are updated together: of one thread, meant for one model, and not too much to read at once.
 
@@ -321,7 +318,7 @@ def together(entries: Iterable[Entry], config: MemoryConfig) -> list[tuple[Entry
     """
     groups: dict[tuple[str, str], list[list[Entry]]] = {}
     suspects: list[tuple[Entry, ...]] = []
-    for entry in sorted(entries, key=_in_thread):
+    for entry in sorted(entries, key=_IN_THREAD):
         if entry.is_suspect(config):
             suspects.append((entry,))
             continue

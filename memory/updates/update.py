@@ -150,7 +150,7 @@ class Drain(Job):
                 outbox.read_entries(self.owner, [entry.key for entry in batch]),
             )
             # Entries that changed since this drain began are read by the next one.
-            if {*there} == {*batch}:
+            if {*there} == {*batch} and claim.control.epoch == batch[-1].epoch:
                 self._claim = claim
                 yield from self.hold(claim.keys)
         if not self._claim:
@@ -241,7 +241,9 @@ class Drain(Job):
         after = [entry.failed(error, self.clock(), self.config, is_alone=is_alone) for entry in before]
         # Nobody would write the lines of these, or not for long.
         if unread := [entry for entry in after if entry.state == "dead" or entry.waits == 1]:
-            yield from self._tell((yield from self._read(unread)))
+            read = yield from self._read(unread)
+            if read.control.epoch == unread[-1].epoch:
+                yield from self._tell(read)
         yield from outbox.change(self.owner, before, after)
         for entry in after:
             logger.warning(

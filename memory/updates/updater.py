@@ -137,24 +137,26 @@ class MemoryUpdater:
         Returns:
             In how many seconds what is left of the conversation wants another try; `None` if nothing is left.
         """
-        owner = context.owner
-        self._record(owner, context.thread_id, "cut", context.carried_over)
-        self._record(owner, context.thread_id, context.kind, context.messages)
-        return self.wait_after(self.drain(owner, context.thread_id))
+        owner, thread_id = context.owner, context.thread_id
+        parts: tuple[tuple[EntryKind, Sequence[Message]], ...] = (
+            ("cut", context.carried_over),
+            (context.kind, context.messages),
+        )
+        for kind, messages in parts if self._config.enabled else ():
+            now = self._clock()
+            if stored := messages_of(messages, iso_time(now)):
+                due = now + self._config.max_wait_seconds
+                draft = Entry(
+                    kind=kind, owner=owner, thread_id=thread_id, epoch="", created=now, due=due, messages=stored
+                )
+                # A turn's are the thread as it is now; they do not tell what summaries took from it before.
+                view = ThreadView({message.id for message in stored}, is_complete=False) if kind == "turn" else None
+                self._run(outbox.record(draft, view))
+        return self.wait_after(self.drain(owner, thread_id))
 
     def wait_after(self, drained: Drained) -> float | None:
         """Return in how many seconds what a drain left is worth another one; `None` if it left nothing."""
         return None if drained.due is None else max(drained.due - self._clock(), self._config.retry_base_seconds)
-
-    def _record(self, owner: Owner, thread_id: str, kind: EntryKind, messages: Sequence[Message]) -> None:
-        now = self._clock()
-        stored = messages_of(messages, iso_time(now))
-        if stored and self._config.enabled:
-            due = now + self._config.max_wait_seconds
-            draft = Entry(kind=kind, owner=owner, thread_id=thread_id, epoch="", created=now, due=due, messages=stored)
-            # A turn's are the thread as it is now; they do not tell what summaries took from it before.
-            view = ThreadView({message.id for message in stored}, is_complete=False) if kind == "turn" else None
-            self._run(outbox.record(draft, view))
 
     async def adrain(self, owner: Owner, thread_id: str | None = None) -> Drained:
         """Apply what is pending for an owner, or only for one thread."""

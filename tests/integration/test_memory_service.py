@@ -169,7 +169,7 @@ async def test_what_is_woken_is_applied_at_once(store: BaseStore) -> None:
     again = Process()  # no turn has told it of the store, only its first sweep
     await again.service.asweep(store)
     assert await learnt(store) == []
-    await arun(store, retry_dead(ADA, again.clock()))
+    await arun(store, retry_dead(ADA, entry.key, again.clock()))
     assert again.service._queue.pending() == ()
     again.service.wake(ADA, "T")
     assert await asyncio.to_thread(again.service._queue.flush, PATIENCE)

@@ -87,7 +87,7 @@ async def run_updates(call: AgentCall, _: Empty) -> dict[str, Any]:
 async def retry_update(call: AgentCall, key: str, _: Empty) -> Entry:
     """Give a dead update another chance, now."""
     dead, now = await _dead(call, key), call.now
-    await call.run(retry_dead(call.owner, now, [key]))
+    await call.run(retry_dead(call.owner, key, now))
     call.service.wake(call.owner, dead.thread_id)
     return replace(dead, state="pending", attempts=0, due=now, error="")
 
@@ -96,7 +96,7 @@ async def retry_update(call: AgentCall, key: str, _: Empty) -> Entry:
 async def discard_update(call: AgentCall, key: str) -> None:
     """Throw a dead update away: what it holds is not learned."""
     await _dead(call, key)
-    await call.run(discard_dead(call.owner, [key]))
+    await call.run(discard_dead(call.owner, key))
 
 
 @router.answers("GET /receipts", shown=Receipts)
