@@ -99,9 +99,9 @@ def owner_of(namespace: tuple[str, ...] | list[str]) -> Owner | None:
 
 def vectors_of(namespace: tuple[str, ...], key: str) -> tuple[tuple[str, ...], str] | None:
     """Return where the vectors of an item stand: of a fact or a journal entry; of other items there are none."""
-    if namespace[-1:] not in (("facts",), ("journal",)) or (owner := owner_of(namespace)) is None:
+    if len(namespace) != 4 or namespace[0] != ROOT or namespace[3] not in ("facts", "journal"):
         return None
-    return owner.namespace("vectors"), vectors_key(namespace[-1], key)
+    return (*namespace[:3], "vectors"), vectors_key(namespace[3], key)
 
 
 def vectors_key(kind: str, key: str) -> str:

@@ -173,14 +173,14 @@ MUTANTS = (
     ),
     Mutant(
         "a process forgets what another one used of a budget",
-        "memory/budget.py",
+        "memory/updates/budget.py",
         "        return budget.next_day(now)\n    yield",
         "        return budget.next_day(now)\n    spent = 0\n    yield",
         (BUDGET,),
     ),
     Mutant(
         "a restart begins a budget anew",
-        "memory/budget.py",
+        "memory/updates/budget.py",
         "spent = yield from read_spent(owner, day)",
         "spent = 0",
         (BUDGET,),

@@ -10,9 +10,9 @@ from langgraph.store.base import BaseStore
 
 from graphs.process.models import ainvoke, in_background
 from graphs.process.service import MemoryService
-from memory.budget import BudgetUsedUp, DailyBudget, spend
 from memory.door import in_daemon_thread, run, tolerated
 from memory.namespaces import Owner
+from memory.updates.budget import BudgetUsedUp, DailyBudget, spend
 
 logger = logging.getLogger(__name__)
 

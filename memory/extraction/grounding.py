@@ -36,7 +36,9 @@ def unfounded(text: str, said: str, day: date | None) -> str:
         day: The day of the message. A date near it may have been told in words; far from it, nobody can look that up.
     """
     plain = unicodedata.normalize("NFKC", text)
-    known = _digits(unicodedata.normalize("NFKC", said))
+    said = unicodedata.normalize("NFKC", said)
+    # Each number as a whole and by its parts.
+    known = {_bare(_UNJOINED.sub("", found)) for found in _NUMBER.findall(said)} | set(map(_bare, _RUN.findall(said)))
     if day:
         known |= {str(year) for year in range(day.year - 2, day.year + 3)}
     for found in _DAY.findall(plain):
@@ -55,11 +57,6 @@ def has_blank(text: str, said: str) -> bool:
 
 def _plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).replace("\u2019", "'").casefold().split())
-
-
-def _digits(text: str) -> set[str]:
-    """Return the numbers of a text, each as a whole and by its parts."""
-    return {_bare(_UNJOINED.sub("", found)) for found in _NUMBER.findall(text)} | set(map(_bare, _RUN.findall(text)))
 
 
 def _bare(digits: str) -> str:

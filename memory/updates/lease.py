@@ -14,12 +14,12 @@ from typing import Any, Final, Literal, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
-from memory.budget import BudgetUsedUp, DailyBudget, spend
 from memory.config import MemoryConfig
 from memory.door import Batch, StoreEffects, put, read
 from memory.forms import plain, read_as
 from memory.message import iso_time
 from memory.namespaces import Owner
+from memory.updates.budget import BudgetUsedUp, DailyBudget, spend
 
 T = TypeVar("T")
 

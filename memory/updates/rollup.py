@@ -15,7 +15,6 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.store.base import Op
 
 from memory import prompts
-from memory.budget import BudgetUsedUp
 from memory.control import Control, read_control, read_epoch
 from memory.door import StoreEffects, put, read, side_by_side, transaction
 from memory.facts.changes import Section
@@ -28,6 +27,7 @@ from memory.namespaces import Owner
 from memory.recall.past import read_past
 from memory.screening.door import without_suspects
 from memory.text import one_line
+from memory.updates.budget import BudgetUsedUp
 from memory.updates.lease import Job, LeaseLost, ModelCall, WorkerEffects, read_lease
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC
 from functools import partial
 
-from memory.budget import BudgetUsedUp
 from memory.config import stricter
 from memory.control import INITIAL_EPOCH, Control, count_edit, read_control
 from memory.door import StoreEffects, scan, side_by_side, transaction
@@ -27,6 +26,7 @@ from memory.journal.journal import read_held, redact, tell
 from memory.message import StoredMessage, with_replies
 from memory.text import digest
 from memory.updates import outbox
+from memory.updates.budget import BudgetUsedUp
 from memory.updates.entry import Entry, Overtaken
 from memory.updates.lease import Job, LeaseLost, ModelCall, WorkerEffects, read_lease
 from memory.updates.receipts import UpdateReceipt, write_receipt

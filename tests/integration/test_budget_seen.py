@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from graphs.settings import Settings
-from memory.budget import DailyBudget, spend
 from memory.config import MemoryConfig
 from memory.door import run
+from memory.updates.budget import DailyBudget, spend
 from tests.command_line import AsAda, Typed
 from tests.memory_app import ADA, MemoryApp, add
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from graphs.process.service import MemoryService
 from graphs.process.summary_calls import summary_model
 from graphs.settings import Settings
-from memory.budget import DailyBudget, spend
 from memory.config import MemoryConfig
 from memory.door import run
 from memory.journal.journal import append
 from memory.namespaces import Owner
+from memory.updates.budget import DailyBudget, spend
 from tests.fakes import RecordingModel
 from tests.laws.talk import Failing, Talk
 from tests.memory_bench import ADA, MemoryBench

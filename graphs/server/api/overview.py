@@ -7,11 +7,11 @@ from pydantic import AfterValidator, Field
 
 from graphs.server.api.routing import AgentCall, ApiModel, MemoryRouter, StrictModel
 from graphs.turn.state import WithoutMemory
-from memory.budget import DailyBudget, read_spent
 from memory.config import checked_time_zone
 from memory.control import change_control, read_control
 from memory.door import side_by_side
 from memory.facts.fact import timestamp
+from memory.updates.budget import DailyBudget, read_spent
 from memory.updates.outbox import read_entries
 
 router = MemoryRouter()
