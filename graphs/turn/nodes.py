@@ -50,7 +50,6 @@ from graphs.turn.prompt import (
 )
 from graphs.turn.run import STATELESS, Run, Thread, is_kept, warn_summary_lost
 from graphs.turn.state import AfterTools, State, changes, left_of, merge_messages
-from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.context.tokens import TokenCounter
 from memory.facts.rows import MemorySnapshot
@@ -139,10 +138,8 @@ class ChatNodes:
         async def write_down(leaving: list[BaseMessage]) -> None:
             await self._memory.write_cut(run, now.epochs.not_erased(leaving, now.messages), now.epochs)
 
-        async def prepared() -> WrittenSummary | None:
-            due = Due.of_run(run, now, mode_of_newest(now.messages))
-            return await self._service.summaries.get(due, waits=when == "before")
-
+        due = Due.of_run(run, now, mode_of_newest(now.messages))
+        prepared = partial(self._service.summaries.get, due, waits=when == "before")
         budget = self._messages_budget(run, now)
         node = self._summarization(run, budget, summarize=when, memory_flush_hook=write_down, prepared_summary=prepared)
         with span("palimpsest.summary") as traced:
