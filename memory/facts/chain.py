@@ -22,25 +22,21 @@ class Chain:
         revisions: All that each fact says and said, newest last.
         sources: The messages that they came from, or that said them again, by thread. The threads still hold them.
         wording: Finds what they say and said in other texts.
-        only_echoes: Whether only what assistants said of them elsewhere goes: what a person said there stays.
     """
 
     revisions: tuple[Fact, ...]
     sources: Mapping[str, frozenset[str]]
     wording: Wording
-    only_echoes: bool = False
 
     @classmethod
-    def of(
-        cls, revisions: Iterable[Fact], said: Iterable[tuple[str, tuple[str, ...]]], *, only_echoes: bool = False
-    ) -> Self:
+    def of(cls, revisions: Iterable[Fact], said: Iterable[tuple[str, tuple[str, ...]]]) -> Self:
         """Return the chain of these revisions, and of what said them: a thread and its messages each."""
         facts = tuple(sorted(revisions, key=by_time))
         sources: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
         for thread_id, ids in said:
             if thread_id:
                 sources[thread_id] |= frozenset(ids)
-        return cls(facts, dict(sources), Wording.of(fact.content for fact in facts), only_echoes)
+        return cls(facts, dict(sources), Wording.of(fact.content for fact in facts))
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -54,8 +50,6 @@ class Chain:
 
     def is_in(self, thread_id: str, message: StoredMessage) -> bool:
         """Say whether a message goes with the facts: by where they came from, or by what it says."""
-        if self.only_echoes and message.role != "assistant":
-            return False
         return message.id in self.sources.get(thread_id, ()) or self.is_told_in(thread_id, message.text)
 
     def is_told_in(self, thread_id: str, text: str) -> bool:

@@ -220,9 +220,11 @@ def has_lapsed(fact: Fact, now: float, days: int) -> bool:
         now: Seconds since 1970.
         days: How long one may wait; 0: without an end.
     """
+    if fact.status != "waiting" or not days:
+        return False
     # Not since it was said: an import brings what was said long ago.
     since = moment(fact.updated_at)
-    return fact.status == "waiting" and days > 0 and since is not None and now - since.timestamp() >= days * DAY_SECONDS
+    return since is not None and now - since.timestamp() >= days * DAY_SECONDS
 
 
 def is_over(fact: Fact, now: float) -> bool:

@@ -131,9 +131,9 @@ class FactSet:
         return self.chain_of(fact for fact in self.every if fact.id in ids)
 
     def first_said_in(self, thread_id: str) -> Chain:
-        """Return the facts that were first said in a thread, as what its echoes elsewhere are found by."""
+        """Return the facts that were first said in a thread, with their messages there."""
         said = [fact for fact in self.every if fact.thread_id == thread_id]
-        return Chain.of(said, [(thread_id, fact.message_ids) for fact in said], only_echoes=True)
+        return Chain.of(said, [(thread_id, fact.message_ids) for fact in said])
 
     # What becomes of it.
 

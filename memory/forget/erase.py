@@ -6,7 +6,6 @@ Each is one transaction of a user: an update that asks a model meanwhile finds i
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition
 
@@ -66,7 +65,10 @@ def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[i
     said = facts.first_said_in(thread_id)
     if said.ids:
         facts.count_edit()
-    yield from _forget_words(facts, said, said.wording.is_told_in)
+    # What a person said in other threads stays, and so do sections that hold a word of it.
+    yield from _forget_words(
+        facts, said, lambda thread, one: one.role == "assistant" and said.is_in(thread, one), said.wording.is_told_in
+    )
     deleted = yield from forget_rows_of(facts, lambda each: each == thread_id)
     yield [delete(thread_namespace(thread_id), owner.due_key)]
     return len(cancelled) + deleted
@@ -131,22 +133,28 @@ def erase_fact(owner: Owner, fact_id: str, now: float) -> StoreEffects[Chain]:
     chain = facts.chain_with(fact_id)
     facts.count_edit()
     facts.erase(chain)
-    yield from _forget_words(facts, chain, chain.wording.is_mentioned_in)
+    yield from _forget_words(facts, chain, chain.is_in, chain.wording.is_mentioned_in)
     return chain
 
 
-def _forget_words(facts: FactSet, chain: Chain, is_told: Callable[[str], bool]) -> StoreEffects[None]:
+def _forget_words(
+    facts: FactSet,
+    chain: Chain,
+    is_gone: Callable[[str, StoredMessage], bool],
+    is_told: Callable[[str], bool],
+) -> StoreEffects[None]:
     """Write what became of facts, and take what tells of some out of journal, pending updates and profile.
 
     What history told of them is told again.
 
     Args:
         facts: What is there.
-        chain: The facts in question; it says which messages go.
+        chain: The facts in question.
+        is_gone: Says which messages go, by their threads.
         is_told: Says which sections go.
     """
     owner, epoch = facts.owner, facts.control.epoch
-    gone = find_gone((yield from _read_conversations(owner, epoch)), chain.is_in)
+    gone = find_gone((yield from _read_conversations(owner, epoch)), is_gone)
     if gone:
         facts.bar_messages(gone, chain.ids[-1])
     sections = yield from save(facts)
@@ -160,7 +168,7 @@ def threads_telling(owner: Owner, chain: Chain) -> StoreEffects[frozenset[str]]:
     if not chain.ids:
         return frozenset()
     conversations = yield from _read_conversations(owner, (yield from read_epoch(owner)))
-    return frozenset(chain.sources) | find_gone(conversations, replace(chain, only_echoes=False).is_in).keys()
+    return frozenset(chain.sources) | find_gone(conversations, chain.is_in).keys()
 
 
 def _read_conversations(owner: Owner, epoch: str) -> StoreEffects[list[tuple[str, tuple[StoredMessage, ...]]]]:

@@ -5,7 +5,6 @@ are kept: without them, what a person deleted could come back.
 """
 
 import logging
-from dataclasses import dataclass
 from typing import Final
 
 from memory.config import MemoryConfig
@@ -21,36 +20,26 @@ logger = logging.getLogger(__name__)
 KINDS: Final[tuple[Kind, ...]] = ("facts", "history", "receipts")
 
 
-@dataclass(frozen=True, slots=True)
-class Cleaned:
-    """What went: facts that are over, into history; what waited in vain, revisions and receipts, for good."""
-
-    over: int = 0
-    lapsed: int = 0
-    revisions: int = 0
-    receipts: int = 0
-
-
 @transaction
-def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[Cleaned]:
+def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[dict[str, int]]:
     """Move an owner's facts that are over into history, and delete what waited, or is kept, no longer.
 
     Args:
         owner: Whose memory.
         config: `approval_days`, `history_days` and `receipt_days`; 0 keeps them.
         now: Seconds since 1970.
+
+    Returns:
+        How much went: facts that are `over`, into history; what `lapsed`, `revisions` and `receipts`, for good.
     """
     facts = yield from read_fact_set(owner, whole=True, now=timestamp(now), config=config)
     over, lapsed = rules.sweep(facts, now)
     yield from save(facts)
     revisions = yield from _drop(owner, "history", "updatedAt", config.history_days, now)
     receipts = yield from _drop(owner, "receipts", "time", config.receipt_days, now)
-    done = Cleaned(over, lapsed, revisions, receipts)
-    if done != Cleaned():
-        logger.info(
-            "cleaned up %s: facts that are over %d, that waited in vain %d, revisions %d, receipts %d",
-            *(owner.due_key, over, lapsed, revisions, receipts),
-        )
+    done = {"over": over, "lapsed": lapsed, "revisions": revisions, "receipts": receipts}
+    if any(done.values()):
+        logger.info("cleaned up %s: %s", owner.due_key, done)
     return done
 
 

@@ -131,7 +131,7 @@ def test_what_nobody_decides_ends_by_itself_before_any_sweep_and_said_again_it_w
     assert person.waits() == []
     with pytest.raises(FactNotFound):
         person.facts.approve(waiting.id, source="page")
-    assert run(person.store, clean(ADA, person.config, person.clock())).lapsed == 1
+    assert run(person.store, clean(ADA, person.config, person.clock()))["lapsed"] == 1
     person.says(DIABETES, message="m9")
     assert person.waits() == [DIABETES]
 
