@@ -113,10 +113,8 @@ def read_set_up(named: Path | None, environ: Mapping[str, str]) -> tuple[Path, S
     served = named or next(filter(Path.exists, (Path("langgraph.json"), _SHIPPED)))
     try:
         authenticates = bool(json.loads(served.read_text()).get("auth"))
-    except FileNotFoundError:
-        raise Refused(f"There is no {served} here: name another file with --config, or none.") from None
     except (OSError, ValueError, AttributeError) as error:
-        raise Refused(f"{served} is no configuration: {error}") from error
+        raise Refused(f"{served} is no configuration: {error}; name another file with --config, or none") from error
     try:
         settings = Settings.from_environment(under_langgraph_dev(environ, authenticates=authenticates))
         if authenticates and not settings.auth.authenticator:  # an own one may need the server's environment

@@ -55,7 +55,7 @@ def examine(shell: Shell, config: Path | None, url: str | None, token: str | Non
         except (Refused, EnvFileUnreadable) as error:
             state, said = "failed", str(error)
         findings.append({"check": check, "state": state, "said": said})
-        shell.say(f"{state:<8} {check:<13} {said}")
+        shell.say(f"{state:<8} {check:<13} {said}", fg=None if state == "ok" else "red")
 
     look("settings", read_settings)
     if settings:
