@@ -93,7 +93,6 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
         return await AsyncSqliteSaver.aget_delta_channel_history(reader, config=config, channels=channels)
 
     async def _reader(self) -> Self:
-        await self.setup()
         reader = copy.copy(self)
         reader.conn, reader.lock = self._file.reader, self._reading
         return reader
@@ -105,7 +104,6 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
         shares: Sequence[str] = (),  # noqa: ARG002 - one file, one writer
         owns: Sequence[str] = (),  # noqa: ARG002
     ) -> AsyncIterator[tuple[Self, Execute]]:
-        await self.setup()
         has_deleted = False
 
         async def execute(statement: str, **values: object) -> list[Any]:

@@ -29,11 +29,8 @@ class DurableSqliteStore(DurableStore, AsyncSqliteStore):
 
     async def setup(self) -> None:
         """Create or migrate the tables in one transaction, so that neither a crash nor a second process meets half."""
-        if self.is_setup:
-            return
         async with self.lock, file_transaction(self.conn):
-            if not self.is_setup:
-                await self._migrate()
+            await self._migrate()
         await super().setup()
         await self._reader.setup()
 
@@ -44,7 +41,6 @@ class DurableSqliteStore(DurableStore, AsyncSqliteStore):
             TypeError: If a value is no JSON (sets, bytes, numbers beyond 64 bits, lone surrogates); nothing is stored.
             sqlite3.Error: If the file cannot be read or written; nothing is stored.
         """
-        await self.setup()
         batch = list(ops)
         if not any(isinstance(op, PutOp) for op in batch):
             return await self._reader.abatch(batch)
@@ -54,7 +50,6 @@ class DurableSqliteStore(DurableStore, AsyncSqliteStore):
     @asynccontextmanager
     async def writing(self, *names: str) -> AsyncIterator[Batching]:  # noqa: ARG002 - one file, one writer
         """Begin a transaction with the write lock and yield what carries out batches in it; the end commits."""
-        await self.setup()
         # SQLite serves those who wait for its lock in no order: the first of this process stands there alone.
         async with turn_of(self._file.name).aheld(BUSY_SECONDS), self.lock, file_transaction(self.conn):
             yield super().abatch

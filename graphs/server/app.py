@@ -6,7 +6,6 @@ import importlib
 import logging
 import warnings
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from functools import partial
 
 from langgraph.store.base import BaseStore
@@ -105,14 +104,15 @@ async def _deletions() -> Deletions:
     service = service_of_process()
     saver = service.saver_of_server()
 
-    async def clear(thread_id: str) -> None:
+    async def clear(thread_id: str, is_left: bool) -> None:
         service.forget(thread_id)
         if saver is not None:
             await saver.adelete_thread(thread_id)
+        if is_left and service.settings.keeps_its_own:
+            await delete_at_server(thread_id)
         await leave_no_bytes(service.settings.data_dir)
 
-    made = Deletions(await _store(), service.clock, clear)
-    return replace(made, clear_rowless=delete_at_server) if service.settings.keeps_its_own else made
+    return Deletions(await _store(), service.clock, clear)
 
 
 async def _list_threads(settings: Settings) -> None:

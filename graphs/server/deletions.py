@@ -34,12 +34,6 @@ by_retention: ContextVar[bool] = ContextVar("palimpsest_by_retention", default=F
 
 _PAGE, _DAY = 100, 86_400.0
 
-Clear = Callable[[str], Awaitable[object]]
-
-
-async def _nothing(_: str) -> None:
-    return None
-
 
 @dataclass(frozen=True, slots=True)
 class Deletions:
@@ -48,27 +42,26 @@ class Deletions:
     Attributes:
         store: Where memory is kept.
         clock: Returns seconds since the epoch.
-        clear: Deletes what else this process and its files hold of a thread: a run that is going on may have saved
-            something since.
-        clear_rowless: Deletes the checkpoints of a thread whose row is gone, where they are a server's own.
+        clear: Deletes what else there is of a thread, in this process and among checkpoints: a run that is going on may
+            have saved something since. It is told whether a deletion that broke off left a thread without its row: a
+            server deletes the row first, and may never have come to the checkpoints.
     """
 
     store: BaseStore
     clock: Callable[[], float]
-    clear: Clear = _nothing
-    clear_rowless: Clear = _nothing
+    clear: Callable[[str, bool], Awaitable[object]]
 
     async def refuse(self, asked: Deletion) -> None:
         """Forget a request: the thread lives."""
         with tolerated(logger, "a refused deletion stays recorded"):  # the sweep sees that the thread is there
             await arun(self.store, drop_deletion(asked))
 
-    async def carry_out(self, asked: Deletion) -> None:
+    async def carry_out(self, asked: Deletion, is_left: bool = False) -> None:
         """Erase what came from a thread that is deleted; what fails is tried again by the sweep."""
         with tolerated(logger, "what came from thread %s is not erased yet", asked.thread_id, level=logging.ERROR):
             await arun(self.store, record_deletion(replace(asked, state="done")))
             erased = await aerase_thread(self.store, asked.thread_id, clock=self.clock)
-            await self.clear(asked.thread_id)
+            await self.clear(asked.thread_id, is_left)
             await arun(self.store, drop_deletion(asked))
             logger.info("erased what came from thread %s: items %d", asked.thread_id, erased)
 
@@ -82,13 +75,8 @@ class Deletions:
             has_row = await is_there(asked.thread_id)
             if asked.state == "asked" and has_row:
                 await self.refuse(asked)
-                continue
-            with tolerated(logger, "deleted thread %s is not gone yet", asked.thread_id, level=logging.ERROR):
-                # A server deletes the row first: killed then, it never comes to the checkpoints. A row that is there
-                # again is another conversation's.
-                if not has_row:
-                    await self.clear_rowless(asked.thread_id)
-                await self.carry_out(asked)
+            else:
+                await self.carry_out(asked, is_left=not has_row)
 
 
 class DeletionDoor:

@@ -42,7 +42,7 @@ class Server:
         self.app = Starlette(routes=routes, middleware=[Middleware(DeletionDoor, deletions=self.deletions)])
 
     async def deletions(self) -> Deletions:
-        async def clear(thread_id: str) -> None:
+        async def clear(thread_id: str, _is_left: bool) -> None:
             self.forgotten.append(thread_id)
 
         return Deletions(self.store, self.clock, clear)
@@ -150,7 +150,7 @@ async def test_what_a_killed_process_left_of_a_deleted_thread_goes_from_disk_too
     server = Server()
     async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
         await saver.aput({"configurable": {"thread_id": THREAD, "checkpoint_ns": ""}}, empty_checkpoint(), {}, {})
-        deleted = Deletions(server.store, server.clock, saver.adelete_thread)
+        deleted = Deletions(server.store, server.clock, lambda thread_id, _: saver.adelete_thread(thread_id))
         await arun(server.store, record_deletion(Deletion(thread_id=THREAD, at=server.clock(), state="done")))
 
         async def is_there(thread_id: str) -> bool:
@@ -163,27 +163,26 @@ async def test_what_a_killed_process_left_of_a_deleted_thread_goes_from_disk_too
 
 
 @pytest.mark.parametrize("has_row", [False, True])
-async def test_a_servers_own_checkpoints_go_too_unless_the_thread_is_there_again(*, has_row: bool) -> None:
-    server, dropped = Server(), list[str]()
+async def test_what_clears_is_told_whether_the_thread_was_left_without_its_row(*, has_row: bool) -> None:
+    server, cleared = Server(), list[tuple[str, bool]]()
 
-    async def drop(thread_id: str) -> None:
+    async def clear(thread_id: str, is_left: bool) -> None:
         assert server.records()  # a kill in between must not lose what was granted
-        dropped.append(thread_id)
+        cleared.append((thread_id, is_left))
 
     async def is_there(thread_id: str) -> bool:
         return has_row
 
-    deleted = Deletions(server.store, server.clock, clear_rowless=drop)
     await arun(server.store, record_deletion(Deletion(thread_id=THREAD, at=server.clock(), state="done")))
-    await deleted.finish(is_there)
-    assert dropped == ([] if has_row else [THREAD])
+    await Deletions(server.store, server.clock, clear).finish(is_there)
+    assert cleared == [(THREAD, not has_row)]
     assert (server.facts(), server.records()) == ([], [])
 
 
 async def test_checkpoints_that_cannot_be_deleted_are_tried_again() -> None:
     server, tries = Server(), list[str]()
 
-    async def drop(thread_id: str) -> None:
+    async def clear(thread_id: str, _is_left: bool) -> None:
         tries.append(thread_id)
         if len(tries) == 1:
             raise OSError("away")
@@ -191,7 +190,7 @@ async def test_checkpoints_that_cannot_be_deleted_are_tried_again() -> None:
     async def is_there(thread_id: str) -> bool:
         return False
 
-    deleted = Deletions(server.store, server.clock, clear_rowless=drop)
+    deleted = Deletions(server.store, server.clock, clear)
     await arun(server.store, record_deletion(Deletion(thread_id=THREAD, at=server.clock(), state="done")))
     await deleted.finish(is_there)
     assert server.records()

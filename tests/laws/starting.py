@@ -25,7 +25,7 @@ def deletions_of(app: ASGIApp, store: BaseStore, clock: Clock) -> ASGIApp:
     """Return what stands before a server's routes of threads."""
 
     async def deletions() -> Deletions:
-        return Deletions(store, clock)
+        return Deletions(store, clock, _nothing_else)
 
     return DeletionDoor(app, deletions=deletions)
 
@@ -35,13 +35,17 @@ def reading_bodies(between: Middleware, seconds: float) -> list[Middleware]:
     return [Middleware(WholeBodies, seconds=seconds), between, Middleware(AssistantContexts)]
 
 
+async def _nothing_else(_thread_id: str, _is_left: bool) -> None:
+    """There is nothing else of a thread."""
+
+
 async def finish_deletions(store: BaseStore, clock: Clock, rows: Container[str]) -> None:
     """Carry out what an earlier process was asked for, as a server with these threads does at its start."""
 
     async def is_there(thread_id: str) -> bool:
         return thread_id in rows
 
-    await Deletions(store, clock).finish(is_there)
+    await Deletions(store, clock, _nothing_else).finish(is_there)
 
 
 def deleting_by_age() -> None:
