@@ -51,6 +51,8 @@ __all__ = [
     "summarize_messages",
 ]
 
+_NEWEST = 128
+
 NOT_SUMMARIZED = "not_summarized"
 """Where a state's `context` names the turn in which model or hook failed."""
 
@@ -291,7 +293,13 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             raise ValueError(f"the state must be a mapping, pydantic model or dataclass, not {type(state).__name__}")
         if said is None:
             raise ValueError(f"the state has no {key!r}: set input_messages_key to its messages")
-        return as_messages(said), state_of(context)
+        kept = state_of(context)
+        if isinstance(said, list):
+            # What is summarized had ids then: to look at each message of a long thread takes longer than all else.
+            ids = [getattr(one, "id", None) for one in said[-_NEWEST:]]
+            if getattr(kept.get("running_summary"), "last_summarized_message_id", None) in ids and all(ids):
+                return said, kept
+        return as_messages(said), kept
 
 
 def _turn_of(messages: Sequence[BaseMessage]) -> str | None:
