@@ -30,7 +30,6 @@ from graphs.process.events import aemit, summary_events
 from graphs.process.identity import vouched_in
 from graphs.process.models import input_tokens
 from graphs.process.service import MemoryService
-from graphs.process.summary_calls import summary_model
 from graphs.process.synchronous import finished
 from graphs.turn.prepared import Due
 from graphs.turn.prompt import Prompt, system_text
@@ -247,7 +246,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def _counted(self, runtime: Runtime[Any]) -> LanguageModelLike:
         """Return the call of the model that the process counts, and that keeps to the budget of whose memory it is."""
-        return summary_model(self._service, self._memory.place(runtime) if self._memory else None, lambda: self.model)
+        return self._service.summary_model(self._memory.place(runtime) if self._memory else None, lambda: self.model)
 
     def _viewed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         thread = _thread(request.state, request.messages)

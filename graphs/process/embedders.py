@@ -8,9 +8,9 @@ import importlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -103,10 +103,8 @@ class Embedder:
 
     def _ask(self, embeddings: Embeddings, asked: str) -> QueryVector:
         try:
-            vector = QueryVector.of(self.name, embeddings.embed_query(asked))
-        except Exception as error:
-            self._say_failure(error)
-            raise
+            with self._told():
+                vector = QueryVector.of(self.name, embeddings.embed_query(asked))
         finally:
             self._free.release()
         if len(self._recent) >= _KEPT_QUERIES:
@@ -134,17 +132,19 @@ class Embedder:
         return vectors
 
     def _loaded(self) -> Embeddings:
-        try:
+        with self._told():
             return self._load()
-        except Exception as error:
-            self._say_failure(error)
-            raise
 
-    def _say_failure(self, error: Exception) -> None:
-        if isinstance(error, EmbedderUnavailable | WeightsUnavailable):
-            self._say(str(error), str(error))
-        else:
-            self._say(type(error).__name__, f"failed with {type(error).__name__}")  # its text may quote what was asked
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say what fails inside; the text of an exception that is not ours may quote what was asked."""
+        try:
+            yield
+        except Exception as error:
+            kind = type(error).__name__
+            is_ours = isinstance(error, EmbedderUnavailable | WeightsUnavailable)
+            self._say(str(error) if is_ours else kind, str(error) if is_ours else f"failed with {kind}")
+            raise
 
     def _say(self, what: str, consequence: str) -> None:
         level = logging.INFO if what in self._said else logging.WARNING

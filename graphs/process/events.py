@@ -5,9 +5,9 @@ What a node emits arrives exactly once wherever a client listens: as `on_custom_
 custom channels. LangChain's dispatch feeds only the former and LangGraph's writer only the latter.
 """
 
+import contextvars
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextvars import Context, copy_context
 from dataclasses import asdict
 from typing import Any, ClassVar, Literal, Self, TypedDict, Union
 
@@ -46,30 +46,34 @@ def emit(name: str, data: Json | BaseModel, *, config: RunnableConfig | None = N
         config: The run's config. Needed only where context variables do not reach, as in a thread that the
             node started itself; the run is found by itself in nodes, tools and their asyncio tasks.
     """
-    if (context := _context_of_run(name, config)) is not None:
-        payload = _json(data)
-        context.run(dispatch_custom_event, name, payload)
-        context.run(_write_chunk, CustomChunk(name=name, payload=payload))
+    if sent := _sent_in_run(name, data, config):
+        context, chunk = sent
+        context.run(dispatch_custom_event, name, chunk["payload"])
+        context.run(_write_chunk, chunk)
 
 
 async def aemit(name: str, data: Json | BaseModel, *, config: RunnableConfig | None = None) -> None:
     """Send an event as `emit` does, without blocking the event loop for asynchronous callback handlers."""
-    if (context := _context_of_run(name, config)) is not None:
-        payload = _json(data)
-        await adispatch_custom_event(name, payload, config=context.run(ensure_config))
-        context.run(_write_chunk, CustomChunk(name=name, payload=payload))
+    if sent := _sent_in_run(name, data, config):
+        context, chunk = sent
+        await adispatch_custom_event(name, chunk["payload"], config=context.run(ensure_config))
+        context.run(_write_chunk, chunk)
 
 
-def _context_of_run(name: str, config: RunnableConfig | None) -> Context | None:
-    """Return the context variables under which an event is sent; `None` outside a run."""
-    context = copy_context()
+def _sent_in_run(
+    name: str, data: Json | BaseModel, config: RunnableConfig | None
+) -> tuple[contextvars.Context, CustomChunk] | None:
+    """Return an event, and the context variables under which it is sent; `None` outside a run."""
+    context = contextvars.copy_context()
     if config is not None:
         with set_config_context(config) as given:
-            context = given.run(copy_context)  # the given one is reset on leaving; a copy keeps the config
+            context = given.run(contextvars.copy_context)  # the given one is reset on leaving; a copy keeps the config
     if context.run(lambda: get_callback_manager_for_config(ensure_config()).parent_run_id) is None:
         logger.debug("event %s emitted outside a run", name)
         return None
-    return context
+    return context, CustomChunk(
+        name=name, payload=data.model_dump(mode="json") if isinstance(data, BaseModel) else data
+    )
 
 
 def _write_chunk(chunk: CustomChunk) -> None:
@@ -78,29 +82,24 @@ def _write_chunk(chunk: CustomChunk) -> None:
         runtime.stream_writer(chunk)
 
 
-def _json(data: Json | BaseModel) -> Json:
-    if not isinstance(data, BaseModel):
-        return data
-    dumped: Json = data.model_dump(mode="json")
-    return dumped
+class Payload(BaseModel):
+    """What an event tells, or a part of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class MemoryEvent(BaseModel):
+class MemoryEvent(Payload):
     """An event about memory: ids and counts, never texts. Emit it as `emit(event.name, event)`.
 
     A field is only ever added; when one changes its meaning or goes, `v` rises.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     name: ClassVar[str]
     v: Literal[1] = 1
 
 
-class TokenParts(BaseModel):
+class TokenParts(Payload):
     """How many tokens each part of the prompt takes, and how many it may take together."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     system: NonNegativeInt
     memory: NonNegativeInt
@@ -163,10 +162,8 @@ class MemoryQueued(MemoryEvent):
     due: str = Field(description="When it runs at the latest, ISO 8601 with an offset.")
 
 
-class RefusedFacts(BaseModel):
+class RefusedFacts(Payload):
     """How many facts were not stored for one reason."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     reason: str
     n: NonNegativeInt

@@ -1,6 +1,6 @@
 """What a process counts, as Prometheus metrics: events in, numbers out; no user, no thread and no text in a label."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from typing import Any, Final, NamedTuple, get_args
@@ -23,19 +23,16 @@ class Family(NamedTuple):
     Attributes:
         help: What it counts, in a sentence.
         labels: The values that each label may have, by its name.
-        alone: Values of the last label that stand beside this first one only.
     """
 
     help: str
     labels: Mapping[str, Sequence[str]]
-    alone: tuple[str, Collection[str]] = ("", ())
 
 
 COUNTERS: Final[Mapping[str, Family]] = {
     "palimpsest_facts": Family(
         "Facts of updates, by what became of them and, if refused, why.",
         {"outcome": (*OUTCOMES, "refused"), "reason": ("", *REASONS)},
-        ("refused", REASONS),
     ),
     "palimpsest_updates": Family("Updates of memory that ended.", {"outcome": ("done", "failed", "cancelled")}),
     "palimpsest_turns": Family("Turns that ended.", {"written": ("queued", "nothing", "not_written")}),
@@ -72,9 +69,7 @@ class Metrics:
             self._counters[name] = counter = Counter(name, family.help, tuple(family.labels), registry=self.registry)
             # What can be counted is there from the start: a rate over a series that begins at 1 misses the first.
             for labels in product(*family.labels.values()):
-                first, values = family.alone
-                if labels[0] == first or labels[-1] not in values:
-                    counter.labels(*labels)
+                counter.labels(*labels)
 
     def _count(self, name: str, *labels: str, amount: float = 1) -> None:
         known = COUNTERS[name].labels.values()

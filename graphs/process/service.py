@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
@@ -19,7 +20,7 @@ from langgraph_sdk.client import LangGraphClient
 from graphs.process.embedders import Embedder, embedder_of
 from graphs.process.metrics import Metrics
 from graphs.process.model_failures import ModelUnavailable
-from graphs.process.models import Purpose, resolve
+from graphs.process.models import Purpose, ainvoke, in_background, resolve
 from graphs.process.recalling import Recalling
 from graphs.settings import Settings
 from graphs.turn.prepared import PreparedSummaries
@@ -29,6 +30,7 @@ from memory.forget.retention import KINDS, clean
 from memory.namespaces import Kind, Owner
 from memory.turn import Closing, close_turn
 from memory.updates import outbox
+from memory.updates.budget import BudgetUsedUp, DailyBudget, spend
 from memory.updates.conversation import ConversationContext
 from memory.updates.lease import Worker
 from memory.updates.outbox import Queued
@@ -41,6 +43,7 @@ logger = logging.getLogger(__name__)
 _HOUR = 3_600.0
 _DAY = 24 * _HOUR
 _SIDE_BY_SIDE = 8
+_UNKNOWN = "what was used of a budget is not known, and a summary is not counted"
 
 T = TypeVar("T")
 
@@ -111,6 +114,49 @@ class MemoryService:
             if self.lent_model is None or resolve(named, self.settings):
                 raise
             return self.lent_model
+
+    def summary_model(
+        self, place: tuple[BaseStore, Owner] | None, load: Callable[[], BaseChatModel]
+    ) -> RunnableLambda[LanguageModelInput, str]:
+        """Return what is called like a model, for one summary; `BudgetUsedUp` if none may begin today.
+
+        It answers with a text alone: a message that a runnable returns inside a node is streamed to the user.
+
+        Args:
+            place: Where memory is, and whose, to be asked from any thread; `None` knows no budget.
+            load: Returns the model; it may block, and its lack fails only the summary.
+        """
+        limits, has_begun = self._config, False
+
+        def count() -> None:
+            """Count the call; portions of one summary are of no use, so that one that began is finished."""
+            nonlocal has_begun
+            is_further, has_begun, budget, until = has_begun, True, DailyBudget.of(limits), None
+            if place and budget.calls and not self.stores.is_away(place[0], "write"):
+                with tolerated(logger, _UNKNOWN):
+                    until = run(place[0], spend(place[1], budget, self.clock(), has_begun=is_further))
+            if until is not None:
+                raise BudgetUsedUp(until)
+
+        def ask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
+            # Behind the turns, on a thread: a local model does so when nobody waits for it.
+            count()
+            model = in_background(load())
+            with self.metrics.call("summary"):
+                return model.invoke(prompt, config).text
+
+        async def aask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
+            try:
+                async with asyncio.timeout(limits.read_timeout_seconds):
+                    await asyncio.wrap_future(in_daemon_thread(count, "palimpsest-budget"))
+            except TimeoutError:
+                logger.warning("%s: the store takes its time", _UNKNOWN)
+            async with asyncio.timeout(limits.model_timeout_seconds):
+                model = await asyncio.wrap_future(in_daemon_thread(load))
+                with self.metrics.call("summary"):
+                    return (await ainvoke(model, prompt, config)).text
+
+        return RunnableLambda(ask, aask)
 
     async def aremember(self, store: BaseStore, closing: Closing) -> Queued | None:
         """Write down what was said, then see to it that an update runs after the quiet time.

@@ -22,7 +22,6 @@ from graphs.process.events import MemoryInjected, aemit, summary_events
 from graphs.process.model_failures import ModelUnavailable, refuses_tools
 from graphs.process.models import is_own_answer, resolve
 from graphs.process.service import MemoryService
-from graphs.process.summary_calls import summary_model
 from graphs.turn.calls import (
     GARBLED,
     Execute,
@@ -243,7 +242,7 @@ class ChatNodes:
     def _summarization(self, run: Run, budget: int, **more: Any) -> SummarizationNode:
         context, name = run.context, self._service.settings.memory_model or run.context.model
         return SummarizationNode(
-            model=summary_model(self._service, run.place, lambda: self._service.load_model(name, "summary")),
+            model=self._service.summary_model(run.place, lambda: self._service.load_model(name, "summary")),
             max_tokens=budget,
             max_summary_tokens=min(context.max_summary_tokens, budget // 2),
             token_counter=self._counter,

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs.process.service import MemoryService
-from graphs.process.summary_calls import summary_model
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.door import run
@@ -78,7 +77,7 @@ async def test_while_the_store_is_away_a_summary_asks_it_for_no_budget(caplog: p
     async with asyncio.timeout(30):
         while not talk.service.stores.any_away():  # noqa: ASYNC110 (what ends it is in the library)
             await asyncio.sleep(0.01)
-    model = summary_model(talk.service, (talk.store, Owner.of("ada", "default")), lambda: talk.summaries)
+    model = talk.service.summary_model((talk.store, Owner.of("ada", "default")), lambda: talk.summaries)
     assert await model.ainvoke("Hello.")
     assert await asyncio.to_thread(model.invoke, "Hello.")
     assert "what was used of a budget is not known" not in caplog.text
