@@ -89,12 +89,10 @@ class _Reading:
         reason = next(self._objections(fact, target, sources), None)
         if reason is None:
             last = sources[-1]
-            change = Change(
-                action=(fact.action or "new") if target else "new",
-                sources=_ids(sources), said_at=last.time, said_after=last.edit,
-            )  # fmt: skip
+            change = Change(action="new", sources=_ids(sources), said_at=last.time, said_after=last.edit)
             if target:
-                change = replace(change, target=target.id, target_revision=target.revision)
+                action = fact.action or "corrects"
+                change = replace(change, action=action, target=target.id, target_revision=target.revision)
             if change.action in ("new", "corrects"):
                 begin, end = _period(fact, day_of(last, self._task.zone))
                 change = replace(
@@ -122,13 +120,10 @@ class _Reading:
         return frozenset(_ids(self._new)) - self._sensitive - marked
 
     @cached_property
-    def _told_before(self) -> str:
-        """What may lend a section words, numbers and dates beside what was said: it is rewritten as a whole."""
-        return " ".join((*(fact.content for fact in self._task.existing), *self._task.profile.values()))
-
-    @cached_property
-    def _words_of_all(self) -> frozenset[str]:
-        return frozenset(self.said | words(self._told_before))
+    def _told(self) -> tuple[str, frozenset[str]]:
+        """What lends a section, which is rewritten as a whole, numbers, dates and words: all that is known, or said."""
+        known = (*(fact.content for fact in self._task.existing), *self._task.profile.values())
+        return " ".join((self._user_text, *known)), frozenset(self.said | words(" ".join(known)))
 
     def section(self, name: str, text: str) -> Section | Refusal | None:
         """Return a section of the profile as it was rewritten, or why not; `None` if there is no such section."""
@@ -138,8 +133,8 @@ class _Reading:
         wanted, newest = words(text), self._new[-1]
         reason = self._objection(text)
         if not reason and (
-            len(wanted & self._words_of_all) < _GROUNDED * len(wanted)
-            or unfounded(text, f"{self._user_text} {self._told_before}", day_of(newest, self._task.zone))
+            len(wanted & self._told[1]) < _GROUNDED * len(wanted)
+            or unfounded(text, self._told[0], day_of(newest, self._task.zone))
         ):
             reason = "not_said"
         if reason:

@@ -140,9 +140,6 @@ class Index:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def __contains__(self, document_id: object) -> bool:
-        return document_id in self._numbers
-
     def __getitem__(self, document_id: str) -> Document:
         document = self._documents[self._numbers[document_id]]
         assert document is not None
@@ -196,7 +193,7 @@ class Index:
         before: str = "",
         now: str = "",
         similarity: Mapping[str, float] | None = None,
-        limit: int = 500,
+        limit: int = 400,
         only_asked: bool = False,
     ) -> list[Hit]:
         """Return the documents that have something to do with the question, best first; no clock and no chance in it.
@@ -215,7 +212,10 @@ class Index:
         alike = [0.0] * len(self._documents)
         if similarity is not None:
             lowest = min(similarity.values(), default=0.0)
-            alike = _scaled([similarity.get(each.id, lowest) if each else lowest for each in self._documents])
+            cosines = [similarity.get(each.id, lowest) if each else lowest for each in self._documents]
+            low, span = min(cosines, default=0.0), max(cosines, default=0.0) - min(cosines, default=0.0)
+            # What is alike in the same way, as a single document is, was found or was not.
+            alike = [(each - low) / span if span else float(each > 0) for each in cosines]
         weights = self._with_alike(asked)
         for name in names(query):
             if rarity := self._rarity(name):
@@ -434,13 +434,6 @@ def _add_bm25(scores: list[float], holders: Mapping[int, int], weight: float, no
 
 def _words(document: Document) -> list[str]:
     return [*terms(document.text), *terms(document.who), *date_words(document.when)]
-
-
-def _scaled(scores: Sequence[float]) -> list[float]:
-    lowest, highest = min(scores, default=0.0), max(scores, default=0.0)
-    if lowest == highest:  # as of a single document, which was found or was not
-        return [1.0 if highest > 0 else 0.0] * len(scores)
-    return [(each - lowest) / (highest - lowest) for each in scores]
 
 
 # A line of the journal that takes more than this is a document that was pasted: its beginning has to do.

@@ -48,14 +48,12 @@ class Asked:
         before: The turn before it.
         now: The user's local time, ISO 8601: from it "yesterday" is a date; empty if unknown.
         vector: What an embedder makes of the message, if there is one.
-        limit: So many hits at most.
     """
 
     text: str
     before: str = ""
     now: str = ""
     vector: QueryVector | None = None
-    limit: int = 400
 
 
 class UserIndex:
@@ -121,7 +119,6 @@ class UserIndex:
                 before=asked.before[:_MOST_CHARS],
                 now=asked.now,
                 similarity=self._vectors.similarity(asked.vector) if self._vectors else None,
-                limit=asked.limit,
             )
 
             def is_current(document: Document) -> bool:

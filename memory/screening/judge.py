@@ -92,9 +92,7 @@ class Judge:
         """
         if cased and 2 * len(_LATIN.findall(text)) < sum(map(str.isalpha, text)):
             return False
-        read = (*parts(text), *(around_values(text) if cased else ()))
-        if cased:  # one digit or two are too few for a code: "words of 0"
-            read = tuple(part for part in read if _has_room_for_code(part))
+        read = filter(_has_room_for_code, (*parts(text), *around_values(text))) if cased else parts(text)
         return any(self.score(tokens(part, cased=cased)) >= self.threshold for part in read)
 
     def score(self, found: Sequence[str]) -> int:
@@ -126,7 +124,7 @@ def parts(text: str) -> Iterator[str]:
 
 
 def _has_room_for_code(part: str) -> bool:
-    """Say whether a text has no digit, three or more, or a word with the form of a password."""
+    """Say whether a text has no digit, three or more, or a word with the form of a password: "words of 0" has none."""
     digits = sum(map(str.isdigit, part))
     return not digits or digits >= _LEAST_DIGITS or any(_form(word.strip(".,;:!?()\"'")) for word in part.split())
 

@@ -104,14 +104,13 @@ def may_hold_secret(text: str) -> bool:
         _CODE.search(text) is not None
         or _CODE_BESIDE.search(text) is not None
         or any(map(_is_value, named))
-        or any(_is_beside(text[found.end() :]) for found in _NAME.finditer(text))
+        # A word with the form of a password stands behind the name of one, in its sentence.
+        or any(
+            _FORMED.search(_SENTENCE_END.split(text[found.end() :][:_BESIDE], maxsplit=1)[0])
+            for found in _NAME.finditer(text)
+        )
         or any(map(_is_made_by_machine, _DENSE.findall(text)))
     )
-
-
-def _is_beside(rest: str) -> bool:
-    """Say whether a word with the form of a password stands behind the name of one, in its sentence."""
-    return _FORMED.search(_SENTENCE_END.split(rest[:_BESIDE], maxsplit=1)[0]) is not None
 
 
 def _is_value(value: str) -> bool:
