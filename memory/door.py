@@ -40,7 +40,7 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, overload, run
 from weakref import WeakValueDictionary
 
 from langgraph.errors import GraphBubbleUp
-from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
+from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, MatchCondition, Op, PutOp, SearchOp
 
 from memory.namespaces import Owner, erased_thread_key, vectors_of
 
@@ -163,6 +163,16 @@ def scan(
     while len(items := (yield [SearchOp(wanted, fields, limit, refresh_ttl=False)])[0]) >= limit:
         limit *= 4
     return sorted((item for item in items if tuple(item.namespace) == wanted), key=lambda item: item.key)
+
+
+def list_namespaces(match: MatchCondition) -> StoreEffects[list[tuple[str, ...]]]:
+    """List every namespace that matches."""
+    found: list[tuple[str, ...]] = []
+    while True:
+        (page,) = yield [ListNamespacesOp((match,), None, PAGE, len(found))]
+        found.extend(map(tuple, page))
+        if len(page) < PAGE:
+            return found
 
 
 @overload

@@ -7,10 +7,10 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 
-from langgraph.store.base import BaseStore, Item, ListNamespacesOp, MatchCondition
+from langgraph.store.base import BaseStore, Item, MatchCondition
 
 from memory.control import belongs, put_control, read_control, read_epoch
-from memory.door import PAGE, Batch, StoreEffects, arun, delete, run, scan, side_by_side, transaction
+from memory.door import Batch, StoreEffects, arun, delete, list_namespaces, run, scan, side_by_side, transaction
 from memory.facts.chain import Chain
 from memory.facts.fact import timestamp
 from memory.facts.fact_set import FactSet
@@ -231,13 +231,7 @@ def _erase_user(user: Owner, now: float) -> StoreEffects[int]:
 
 def _namespaces(user: Owner) -> StoreEffects[list[tuple[str, ...]]]:
     """List every namespace of a user."""
-    found: list[tuple[str, ...]] = []
-    while True:
-        match = MatchCondition("prefix", user.control[:-1])
-        (page,) = yield [ListNamespacesOp((match,), None, PAGE, len(found))]
-        found.extend(map(tuple, page))
-        if len(page) < PAGE:
-            return found
+    return list_namespaces(MatchCondition("prefix", user.control[:-1]))
 
 
 def _thread_of(item: Item) -> str:

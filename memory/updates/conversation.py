@@ -79,11 +79,7 @@ class ConversationContext:
         the user and stays away. A cut is no view of the thread: what it does not name is still there.
         """
         left = older.carried_over if older.kind == self.kind == "turn" else (*older.carried_over, *older.messages)
-        carried = {_id(message): message for message in (*left, *self.carried_over)}
+        carried = {message.id or id(message): message for message in (*left, *self.carried_over)}
         for message in self.messages:
-            carried.pop(_id(message), None)
+            carried.pop(message.id or id(message), None)
         return replace(self, carried_over=tuple(carried.values()), at_once=self.at_once or older.at_once)
-
-
-def _id(message: Message) -> str | int:
-    return message.id or id(message)

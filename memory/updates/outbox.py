@@ -10,10 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from langgraph.store.base import Item, ListNamespacesOp, MatchCondition
+from langgraph.store.base import Item, MatchCondition
 
 from memory.control import Control, belongs, read_control
-from memory.door import PAGE, StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
+from memory.door import StoreEffects, delete, list_namespaces, put, read, read_many, scan, side_by_side, transaction
 from memory.forget.threads import ErasedThread, erased_between, read_thread_erase
 from memory.forms import plain, read_as
 from memory.message import iso_time
@@ -253,13 +253,7 @@ def _owners(items: Iterable[Item]) -> list[Owner]:
 
 def owners_with(*kinds: Kind) -> StoreEffects[list[Owner]]:
     """Read every owner who has items of these kinds. It lists across all users: for once a day, not for a turn."""
-    found: dict[Owner, None] = {}
+    found = list[tuple[str, ...]]()
     for kind in kinds:
-        offset = 0
-        while True:
-            (page,) = yield [ListNamespacesOp((MatchCondition("suffix", (kind,)),), None, PAGE, offset)]
-            found.update((owner, None) for owner in map(owner_of, page) if owner)
-            if len(page) < PAGE:
-                break
-            offset += PAGE
-    return list(found)
+        found += yield from list_namespaces(MatchCondition("suffix", (kind,)))
+    return list(dict.fromkeys(filter(None, map(owner_of, found))))
