@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, Literal, Required, Unpack, get_args
+from typing import Any, Literal, Required, Unpack, cast, get_args
 
 from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
@@ -197,11 +197,11 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         return await self._result(state, Calls(config, is_awaited=True))
 
     async def _result(self, state: object, calls: Calls) -> SummarizationResult:
-        messages, context = self._read(state)
-        now = self._measured(messages, context)
+        said, context = self._read(state)
+        now = self._measured(said, context)
         # In a turn of many tool calls, nobody is asked again after a failure.
         failed_in = context.get(NOT_SUMMARIZED)
-        has_failed = bool(failed_in) and failed_in == _turn_of(messages)
+        has_failed = bool(failed_in) and failed_in == _turn_of(_with_ids(said, context))
         return await self.summarizer.outcome(now, calls, waits=self.summarize == "before", has_failed=has_failed)
 
     def leaves_soon(self, state: object, share: float) -> list[BaseMessage]:
@@ -256,14 +256,14 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
 
     def update(self, state: object, result: SummarizationResult) -> dict[str, Any]:
         """Return the update that writes a result into the state it came from."""
-        messages, before = self._read(state)
+        said, before = self._read(state)
         running, context = result.running_summary, {**before}
         for key in (LEFT_OUT, HANDED_OVER) if result.failed else (LEFT_OUT, HANDED_OVER, NOT_SUMMARIZED):
             context.pop(key, None)
         if running is not None:
             context["running_summary"] = running
         if result.failed:
-            context[NOT_SUMMARIZED] = _turn_of(messages)
+            context[NOT_SUMMARIZED] = _turn_of(_with_ids(said, before))
         for key, gone in ((LEFT_OUT, result.left_out), (HANDED_OVER, result.handed_over)):
             if gone.messages:
                 context[key] = plain(gone)
@@ -272,17 +272,19 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         if self.input_messages_key != self.output_messages_key:
             written = result.messages
         elif running is None:
-            written = [*messages]
+            written = [*_with_ids(said, before)]
         else:
+            messages = _with_ids(said, before)
             as_sent = {message.id: message for message in messages if message.id != SUMMARY_ID}
             whole = (as_sent.get(one.id, one) for one in self.summarizer.composed(divide(messages, running)))
             written = [RemoveMessage(REMOVE_ALL_MESSAGES), *whole]
         return {self.output_messages_key: written, **update}
 
-    def _measured(self, messages: Sequence[BaseMessage], context: Mapping[str, Any]) -> Measured:
+    def _measured(self, said: GivenMessages, context: Mapping[str, Any]) -> Measured:
+        messages = _with_ids(said, context)
         return self.summarizer.measured(messages, context.get("running_summary"), context.get(HANDED_OVER))
 
-    def _read(self, state: object) -> tuple[Sequence[BaseMessage], dict[str, Any]]:
+    def _read(self, state: object) -> tuple[GivenMessages, dict[str, Any]]:
         """Return a state's messages and its context: of a mapping, a pydantic model or a dataclass."""
         key = self.input_messages_key
         if isinstance(state, Mapping):
@@ -293,13 +295,16 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             raise ValueError(f"the state must be a mapping, pydantic model or dataclass, not {type(state).__name__}")
         if said is None:
             raise ValueError(f"the state has no {key!r}: set input_messages_key to its messages")
-        kept = state_of(context)
-        if isinstance(said, list):
-            # What is summarized had ids then: to look at each message of a long thread takes longer than all else.
-            ids = [getattr(one, "id", None) for one in said[-_NEWEST:]]
-            if getattr(kept.get("running_summary"), "last_summarized_message_id", None) in ids and all(ids):
-                return said, kept
-        return as_messages(said), kept
+        return said, state_of(context)
+
+
+def _with_ids(said: GivenMessages, context: Mapping[str, Any]) -> Sequence[BaseMessage]:
+    """Return the messages of a state as objects with ids. What is summarized had ids then, and is not looked at."""
+    if isinstance(said, list):
+        ids = [getattr(one, "id", None) for one in said[-_NEWEST:]]
+        if getattr(context.get("running_summary"), "last_summarized_message_id", None) in ids and all(ids):
+            return cast("list[BaseMessage]", said)
+    return as_messages(said)
 
 
 def _turn_of(messages: Sequence[BaseMessage]) -> str | None:
