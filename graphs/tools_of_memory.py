@@ -68,9 +68,47 @@ def memory_tools(
 def _tool(
     name: MemoryToolName, service: Callable[[], MemoryService], asked_by: Callable[[Runtime], InWhoseName]
 ) -> BaseTool:
+    async def answer(runtime: Runtime, arguments: Mapping[str, Any]) -> str:
+        """Carry out a call in the time for which a turn waits for memory; `TimeoutError` past it."""
+        process = service()
+        state = runtime.state if isinstance(runtime.state, Mapping) else {}
+        messages = [message for message in state.get("messages", ()) if isinstance(message, BaseMessage)]
+        run, kept = asked_by(runtime)
+        if run.place is None:
+            return "There is no memory in this conversation: nobody is logged in, or nothing is stored."
+        store, owner = run.place
+        async with asyncio.timeout(process.stores.seconds["read"]):
+            declared = await run.mode()
+        mode = effective_mode(declared, kept.get("mode"), mode_of_newest(messages))
+        if not may_read(mode):
+            return "This conversation is incognito: memory is neither used nor changed in it."
+        if name in LEARNING and not may_learn(mode):
+            return "Not remembered: nothing is learned in this conversation (read-only mode)."
+        call = ToolCall(
+            owner=owner,
+            thread_id=run.thread_id,
+            messages=messages,
+            epochs=TurnEpochs.from_state(kept),
+            now=process.clock(),
+            call_id=str(runtime.tool_call_id),
+            config=process.settings.memory,
+        )
+
+        async def search(wanted: Search) -> Recalled:
+            return await process.recalling.search(store, owner, wanted.facts, wanted.query, wanted.now)
+
+        told = await process.stores.ask(
+            store,
+            "write" if name in WRITING else "read",
+            lambda: arun(store, carried_out(name, call, arguments), others={Search: search}, aside=True),
+        )
+        if told.receipt is not None:
+            await aemit(MemoryUpdated.name, MemoryUpdated.of(told.receipt), config=runtime.config)
+        return told.text
+
     async def told(runtime: Runtime, **arguments: Any) -> str:
         try:
-            return await _answer(name, service(), asked_by, runtime, arguments)
+            return await answer(runtime, arguments)
         except Exception as error:  # a store's failure is no reason to fail the turn
             # Of a store that is away the log says when that began and when it ends.
             level = logging.DEBUG if isinstance(error, StoreAway) else logging.WARNING
@@ -93,47 +131,3 @@ def _arguments(name: MemoryToolName) -> Any:
         each.name: (hints[each.name], ... if each.default is each.empty else each.default) for each in wanted
     }
     return create_model(name, **fields)
-
-
-async def _answer(
-    name: MemoryToolName,
-    service: MemoryService,
-    asked_by: Callable[[Runtime], InWhoseName],
-    runtime: Runtime,
-    arguments: Mapping[str, Any],
-) -> str:
-    """Carry out a call in the time for which a turn waits for memory; `TimeoutError` past it."""
-    state = runtime.state if isinstance(runtime.state, Mapping) else {}
-    messages = [message for message in state.get("messages", ()) if isinstance(message, BaseMessage)]
-    run, kept = asked_by(runtime)
-    if run.place is None:
-        return "There is no memory in this conversation: nobody is logged in, or nothing is stored."
-    store, owner = run.place
-    async with asyncio.timeout(service.stores.seconds["read"]):
-        declared = await run.mode()
-    mode = effective_mode(declared, kept.get("mode"), mode_of_newest(messages))
-    if not may_read(mode):
-        return "This conversation is incognito: memory is neither used nor changed in it."
-    if name in LEARNING and not may_learn(mode):
-        return "Not remembered: nothing is learned in this conversation (read-only mode)."
-    call = ToolCall(
-        owner=owner,
-        thread_id=run.thread_id,
-        messages=messages,
-        epochs=TurnEpochs.from_state(kept),
-        now=service.clock(),
-        call_id=str(runtime.tool_call_id),
-        config=service.settings.memory,
-    )
-
-    async def search(wanted: Search) -> Recalled:
-        return await service.recalling.search(store, owner, wanted.facts, wanted.query, wanted.now)
-
-    told = await service.stores.ask(
-        store,
-        "write" if name in WRITING else "read",
-        lambda: arun(store, carried_out(name, call, arguments), others={Search: search}, aside=True),
-    )
-    if told.receipt is not None:
-        await aemit(MemoryUpdated.name, MemoryUpdated.of(told.receipt), config=runtime.config)
-    return told.text

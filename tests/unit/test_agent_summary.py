@@ -128,6 +128,15 @@ def test_a_number_of_messages_is_a_trigger_of_its_own() -> None:
     assert len(thread.messages) == 40
 
 
+def test_by_default_a_summary_is_due_at_four_fifths_of_what_the_model_takes() -> None:
+    thread = AgentThread(word_counter(), WINDOW)
+    told = RecordingModel(respond=lambda _: "a summary", profile={"max_input_tokens": 1_000})
+    thread.middleware = PalimpsestSummary(told, token_counter=thread.counter)
+    longest = max(thread.counter(view) for view in talk(thread, 40))
+    assert 700 < longest <= 800
+    assert thread.context["running_summary"].summary
+
+
 def test_a_prompt_in_langchains_form_is_filled_as_there() -> None:
     prompts: list[str] = []
 
