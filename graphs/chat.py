@@ -13,8 +13,9 @@ from langgraph.graph import END, START
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Send
 
-from graphs.process.deployment import service_of_process, tools_of_process
+from graphs.process.deployment import load_deployment, service_of_process
 from graphs.process.service import MemoryService
+from graphs.settings import Settings
 from graphs.streaming import stream_transformers
 from graphs.tools_of_memory import memory_tools
 from graphs.turn.calls import unanswered
@@ -69,7 +70,7 @@ def build_graph(
             process's deployment. The tools of memory, which an assistant's context names, come on top.
         counter: Counts tokens; by default that of this process.
     """
-    wanted = tools_of_process() if tools is None else tools
+    wanted = load_deployment(Settings.from_environment().deployment).tools if tools is None else tools
     ready = [each if isinstance(each, BaseTool) else make_tool(each) for each in wanted]
     taken = {each.name for each in ready}
     all_of_memory = memory_tools(service=lambda: service or service_of_process())

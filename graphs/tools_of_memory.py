@@ -5,7 +5,6 @@ data, and is never learned from, as no tool's output is. What cannot be done is 
 What each does is in `memory/tools.py`.
 """
 
-import asyncio
 import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -77,8 +76,7 @@ def _tool(
         if run.place is None:
             return "There is no memory in this conversation: nobody is logged in, or nothing is stored."
         store, owner = run.place
-        async with asyncio.timeout(process.stores.seconds["read"]):
-            declared = await run.mode()
+        declared = await run.mode(process.stores.seconds["read"])
         mode = effective_mode(declared, kept.get("mode"), mode_of_newest(messages))
         if not may_read(mode):
             return "This conversation is incognito: memory is neither used nor changed in it."

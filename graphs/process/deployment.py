@@ -58,11 +58,6 @@ def load_deployment(name: str) -> Deployment:
     return found
 
 
-def tools_of_process() -> Sequence[BaseTool | Callable[..., object]]:
-    """Return the tools of this process's deployment."""
-    return load_deployment(Settings.from_environment().deployment).tools
-
-
 def once_in_process(make: Callable[[], T]) -> Callable[[], T]:
     """Decorate a function that makes what a process has one of; a thread that asks meanwhile waits for it.
 
