@@ -94,7 +94,7 @@ def _standard(block: str | Block) -> Block:
     if isinstance(block, str):
         return _text(block)
     if kind := media_kind(block):
-        return _standard_media(block, kind, keeps=True)
+        return block if _is_standard(block) else _standard_media(block, kind)
     if block.get("type", "text") not in _TEXT_TYPES:
         return block
     text = block.get("text")
@@ -122,14 +122,19 @@ def _first(fields: Block, *names: str) -> str:
     return next((value for name in names if isinstance(value := fields.get(name), str) and value), "")
 
 
-def _standard_media(block: Block, kind: str, *, keeps: bool = False) -> Block:
-    """Return a standard block for one in another form; a text in its place if it is a text, or if nothing is in it.
+def _is_standard(block: Block) -> bool:
+    """Say whether a block is sent as it is, with what only some providers take, such as `cache_control`."""
+    if block["type"] not in _USUAL or "source_type" in block:
+        return False
+    data, mime, url, file_id = (_first(block, name) for name in ("base64", "mime_type", "url", "file_id"))
+    if data:
+        is_told = mime not in ("", *_SOUNDS) and block["type"] == _kind_of(mime)
+        return is_told and not data.startswith("data:")
+    return bool(url or file_id) and not url.startswith("data:")
 
-    Args:
-        block: What a client or a model wrote, on whatever level it says it: the innermost counts.
-        kind: What its type says that it is.
-        keeps: Whether one in standard form stays as it is, with what only some providers take, such as `cache_control`.
-    """
+
+def _standard_media(block: Block, kind: str) -> Block:
+    """Return a standard block for one in another form; a text in its place if it is a text, or if nothing is in it."""
     said = _fields(block)
     if said.get("source_type") == "text" or (said.get("type") == "text" and "source" in block):
         return _text(_first(said, "text", "url", *_DATA))
@@ -139,28 +144,26 @@ def _standard_media(block: Block, kind: str, *, keeps: bool = False) -> Block:
         data, url, mime = found["data"], "", found["mime"] or mime
     begun_as = (named for beginning, named in _BEGINNINGS.items() if data.startswith(beginning))
     mime = mime or mimetypes.guess_type(name)[0] or next(begun_as, "")
-    family = mime.partition("/")[0]
     if mime:  # it knows better than the block's type: agent-chat-ui calls every attachment a file
-        kind = family if family in _USUAL else "file"
-    file_id = file_id or (str(said.get("id", "")) if said.get("source_type") == "id" else "")
-    made: Block = {"type": kind}
+        kind = _kind_of(mime)
     if data:
-        url = ""
-        made |= {"base64": data, "mime_type": _SOUNDS.get(mime, mime) or _USUAL[kind]}
-    elif url or file_id:
-        made |= {"url": url} if url else {"file_id": file_id}
-    else:
-        return _text(NOTHING_SENT.format(kind=kind))
-    if keeps and made.items() <= block.items() and "source_type" not in block:
-        return block
-    if data and kind == "file":  # OpenAI wants a name for it
-        made["extras"] = {"filename": name or f"file{mimetypes.guess_extension(mime) or ''}"}
-    elif url and kind == "image":
+        made: Block = {"type": kind, "base64": data, "mime_type": _SOUNDS.get(mime, mime) or _USUAL[kind]}
+        if kind == "file":  # OpenAI wants a name for it
+            made["extras"] = {"filename": name or f"file{mimetypes.guess_extension(made['mime_type']) or ''}"}
+        return made
+    if url and kind == "image":
         detail = {"detail": said["detail"]} if "detail" in said else {}
         return {"type": "image_url", "image_url": {"url": url, **detail}}
-    elif url and mime:
-        made["mime_type"] = mime
-    return made
+    if url:
+        return {"type": kind, "url": url, **({"mime_type": mime} if mime else {})}
+    if file_id := file_id or (str(said.get("id", "")) if said.get("source_type") == "id" else ""):
+        return {"type": kind, "file_id": file_id}
+    return _text(NOTHING_SENT.format(kind=kind))
+
+
+def _kind_of(mime: str) -> str:
+    family = mime.partition("/")[0]
+    return family if family in _USUAL else "file"
 
 
 REFUSED_KEY = "refused_content"

@@ -103,6 +103,17 @@ def test_the_type_of_a_file_that_lies_elsewhere_is_told() -> None:
     assert standard(HumanMessage([{**block}])).content == [block]
 
 
+@pytest.mark.parametrize("place", [{"url": HTTP}, {"file_id": "file-1"}])
+def test_a_standard_block_is_the_kind_that_its_client_says(place: dict[str, str]) -> None:
+    block = {"type": "file", "mime_type": "image/png", **place}
+    assert standard(HumanMessage([{**block}])).content == [block]
+
+
+def test_a_file_of_no_name_and_no_type_is_named_as_what_it_is_taken_for() -> None:
+    sent = standard(HumanMessage([{"type": "file", "data": PDF[1:]}])).content
+    assert sent == [{**FILE, "base64": PDF[1:], "extras": {"filename": "file.pdf"}}]
+
+
 @pytest.mark.parametrize(
     ("content", "text"),
     [
