@@ -63,12 +63,16 @@ def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[i
     facts.note_erasure()
     cancelled = yield from outbox.remove(owner, lambda entry: entry.thread_id == thread_id)
     said = facts.first_said_in(thread_id)
+
+    def is_echo(thread: str, one: StoredMessage) -> bool:
+        # What a person said in other threads stays, and so do sections that hold a word of it.
+        return one.role == "assistant" and said.is_in(thread, one)
+
     if said.ids:
         facts.count_edit()
-    # What a person said in other threads stays, and so do sections that hold a word of it.
-    yield from _forget_words(
-        facts, said, lambda thread, one: one.role == "assistant" and said.is_in(thread, one), said.wording.is_told_in
-    )
+        yield from _forget_words(facts, said, is_echo, said.wording.is_told_in)
+    else:  # no fact is from it, so nothing elsewhere tells of one: the journal need not be read
+        yield from save(facts)
     deleted = yield from forget_rows_of(facts, lambda each: each == thread_id)
     yield [delete(thread_namespace(thread_id), owner.due_key)]
     return len(cancelled) + deleted
