@@ -73,8 +73,10 @@ class Shell:
     def fields(self, body: Json, **instead: Json) -> None:
         """Print an answer, to a person a field a row; some as they are told instead."""
         self.answer(body)
-        fields = {**body, **instead}.items()
-        rows = [(name, as_json(said) if isinstance(said, dict | list) else said) for name, said in fields]
+        rows = []
+        for name, said in {**body, **instead}.items():
+            parts = [f"{number} {kind}" for kind, number in said.items()] if isinstance(said, dict) else said
+            rows.append((name, ", ".join(map(str, parts)) if isinstance(parts, list) else parts))
         self._table(("field", "value"), rows)
 
     def rows(self, body: Json, found: Sequence[Json], *columns: str) -> None:
