@@ -52,7 +52,7 @@ async def test_a_store_that_does_not_answer_is_said_to_be_away(ask: Ask, error: 
     assert "store of memory did not answer" in answer.text.casefold()
 
 
-@pytest.mark.parametrize("path", ["/memory/import", "/memory/page/fact-add"])
+@pytest.mark.parametrize("path", ["/memory/facts", "/memory/import", "/memory/page/fact-add"])
 async def test_a_request_that_breaks_off_raises_nothing(path: str) -> None:
     app, sent = MemoryApp(Settings(single_user=True)), []
 

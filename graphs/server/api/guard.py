@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Message
 
@@ -89,8 +89,7 @@ def refusing() -> Iterator[None]:
     Raises:
         RefusedRequest: 404 for what is not there; 409 for a fact that is there already, or has no room, and for an
             import that takes nothing in; 422 for a rule of facts that names the field; 503 where the store did not
-            answer, or not in time, or its file cannot be used (most requests can be sent again); 400 where the sender
-            went away, whom no answer reaches: it is for the log.
+            answer, or not in time, or its file cannot be used (most requests can be sent again).
     """
     try:
         yield
@@ -106,8 +105,6 @@ def refusing() -> Iterator[None]:
         raise RefusedRequest(503, _AWAY, retry_after=_AWAY_SECONDS) from error
     except FileUnusable as error:
         raise RefusedRequest(503, str(error), retry_after=_AWAY_SECONDS) from error
-    except ClientDisconnect as error:
-        raise RefusedRequest(400, "the request broke off before it was whole") from error
 
 
 def check_origin(request: Request, allowed: frozenset[str]) -> None:
@@ -128,13 +125,18 @@ def check_json(request: Request) -> None:
 
 
 def bounded(request: Request, limit: int) -> Request:
-    """Return the request with at most so many bytes of body; who reads more gets `RefusedRequest` (413)."""
+    """Return the request with at most so many bytes of body; who reads more gets `RefusedRequest` (413).
+
+    Where the sender goes away meanwhile it is one too (400): no answer reaches them, and the log has the status.
+    """
     size = 0
 
     async def receive() -> Message:
         # Counted while it comes: `Content-Length` may be missing, or wrong.
         nonlocal size
         message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise RefusedRequest(400, "the request broke off before it was whole")
         size += len(message.get("body", b""))
         if size > limit:
             raise RefusedRequest(413, f"the body must have at most {limit} bytes")
