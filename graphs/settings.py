@@ -35,6 +35,8 @@ _SERVER_KEY = "LANGGRAPH_AES_KEY"
 _PROVIDER = re.compile(r"\A[a-z0-9_]+:.")
 _VISIBLE = re.compile("[!-~]*")
 _CREDENTIALS = re.compile("(?<![^/@])[^/@]*@")
+_READ_AS: Final = {"bool": "true or false", "int": "a whole number in digits", "float": "a number"}
+"""What to set where no value of this type can be read from a text: pydantic's own words do not say."""
 T = TypeVar("T")
 
 
@@ -223,7 +225,8 @@ def _read(kind: type[T], given: Mapping[str, Any]) -> T:
         return TypeAdapter(kind).validate_python(given, strict=False)
     except ValidationError as error:
         wrong = error.errors()[0]
-        field, wanted = str(wrong["loc"][0]), wrong["msg"].partition("Input should ")[2]
+        field, (read_as, is_unread, _) = str(wrong["loc"][0]), wrong["type"].partition("_parsing")
+        wanted = f"be {_READ_AS[read_as]}" if is_unread else wrong["msg"].partition("Input should ")[2]
         variable = _SWITCH if field == "enabled" else f"{_PREFIX}{field.upper()}"
         # Else it is one of our own sentences, which begin with the field.
         told = f"{wanted}, not {wrong['input']}" if wanted else wrong["msg"].partition(" must ")[2]

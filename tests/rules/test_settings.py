@@ -135,6 +135,21 @@ def test_a_value_that_cannot_be_meant_is_refused_with_the_variables_name(name: s
         Settings.from_environment({name: value})
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("PALIMPSEST_MEMORY", "perhaps", "true or false"),
+        ("PALIMPSEST_OPEN_TO_NETWORK", "2", "true or false"),
+        ("PALIMPSEST_MAX_FACTS", "1e3", "a whole number in digits"),
+        ("PALIMPSEST_THREAD_DAYS", "9" * 5_000, "a whole number in digits"),
+        ("PALIMPSEST_DEBOUNCE_SECONDS", "soon", "a number"),
+    ],
+)
+def test_a_value_that_cannot_be_read_is_refused_with_what_is_to_be_set(name: str, value: str, wanted: str) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must be {wanted}, not {value}$"):
+        Settings.from_environment({name: value})
+
+
 def test_empty_variables_count_as_unset() -> None:
     assert Settings.from_environment(dict.fromkeys(DOCUMENTED, " ")) == Settings()
 
