@@ -23,16 +23,19 @@ class Family(NamedTuple):
     Attributes:
         help: What it counts, in a sentence.
         labels: The values that each label may have, by its name.
+        series: Which of these stand together; by default each beside each.
     """
 
     help: str
     labels: Mapping[str, Sequence[str]]
+    series: Sequence[tuple[str, ...]] = ()
 
 
 COUNTERS: Final[Mapping[str, Family]] = {
     "palimpsest_facts": Family(
         "Facts of updates, by what became of them and, if refused, why.",
         {"outcome": (*OUTCOMES, "refused"), "reason": ("", *REASONS)},
+        [*product(OUTCOMES, [""]), *product(["refused"], REASONS)],
     ),
     "palimpsest_updates": Family("Updates of memory that ended.", {"outcome": ("done", "failed", "cancelled")}),
     "palimpsest_turns": Family("Turns that ended.", {"written": ("queued", "nothing", "not_written")}),
@@ -68,7 +71,7 @@ class Metrics:
         for name, family in COUNTERS.items():
             self._counters[name] = counter = Counter(name, family.help, tuple(family.labels), registry=self.registry)
             # What can be counted is there from the start: a rate over a series that begins at 1 misses the first.
-            for labels in product(*family.labels.values()):
+            for labels in family.series or product(*family.labels.values()):
                 counter.labels(*labels)
 
     def _count(self, name: str, *labels: str, amount: float = 1) -> None:

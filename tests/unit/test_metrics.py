@@ -1,5 +1,6 @@
 """What a process counts: a function of what happened, with labels that name nobody and stay few."""
 
+import re
 from itertools import starmap
 
 import pytest
@@ -10,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from graphs.process.metrics import COUNTERS, Metrics
 from memory.context.summarizer import Cut
+from memory.facts.changes import REASONS
 from memory.updates.receipts import Refused, UpdateReceipt
 
 RECEIPT = UpdateReceipt(
@@ -86,6 +88,17 @@ def test_a_call_counts_by_how_it_ended() -> None:
         ("palimpsest_model_calls_total", ("extraction", "answered")): 1,
         ("palimpsest_model_calls_total", ("chat", "failed")): 1,
     }
+
+
+def test_what_can_be_counted_is_there_from_the_start_and_nothing_else() -> None:
+    shown = re.findall(
+        r'^palimpsest_facts_total\{outcome="(\w+)",reason="(\w*)"\} 0.0$',
+        generate_latest(Metrics().registry).decode(),
+        re.MULTILINE,
+    )
+    assert {outcome for outcome, reason in shown if not reason} == {"created", "confirmed", "superseded"}
+    assert sorted(reason for outcome, reason in shown if outcome == "refused") == sorted(REASONS)
+    assert len(shown) == 3 + len(REASONS)
 
 
 @given(st.text(), st.text(), st.dictionaries(st.text(), st.integers(1, 5), max_size=5))
