@@ -1,5 +1,7 @@
 """A user goes back, edits what they said and goes on: what the thread no longer has is not learned, all else is."""
 
+import asyncio
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -111,6 +113,35 @@ async def test_what_is_removed_is_not_learned(talk: Talk) -> None:
     await talk.graph.aupdate_state(talk.who(), {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES)]})
     await say(talk, "I like plums.")
     assert await talk.learn() == ["Likes plums"]
+
+
+async def test_a_question_that_is_edited_while_its_summary_is_written_begins_its_turn_anew() -> None:
+    """The run is stopped then: `inject_memory` has ended, and what it chose was for the words of before."""
+    talk = Talk(context=NARROW, memory={"prepare_summary_share": 1.0})
+    is_asked, released = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def hangs(_: list[BaseMessage]) -> str:
+        loop.call_soon_threadsafe(is_asked.set)
+        released.wait()
+        return "They talked."
+
+    await say(talk, "I like figs.")
+    talk.summaries.respond = hangs
+    sent = [*(HumanMessage(f"{number}.{LONG}") for number in range(16)), HumanMessage("I like plums.", id="h2")]
+    turn = asyncio.create_task(talk.run({"messages": sent}))
+    try:
+        await asyncio.wait_for(is_asked.wait(), 30)
+        turn.cancel()
+        await asyncio.wait([turn])
+    finally:
+        released.set()
+    talk.summaries.respond = remembers
+    assert (await talk.graph.aget_state(talk.who())).next == ("summarize",)
+    await talk.graph.aupdate_state(talk.who(), {"messages": [HumanMessage("I like kiwis.", id="h2")]})
+    assert (await talk.run(None))["memory"]["receipt"]["asked"] == "h2"
+    assert await talk.learn() == ["Likes figs", "Likes kiwis"]
+    assert "plums" not in str(talk.memory.prompts)
 
 
 @pytest.mark.parametrize("window", [1, 3])
