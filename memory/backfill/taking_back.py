@@ -89,9 +89,7 @@ def _take_back(facts: FactSet, is_gone: Callable[[str], bool]) -> tuple[int, int
     if not replaced:
         return kept, 0
     facts.count_edit()
-    before = len(facts.rows)
-    for fact in replaced:
-        if facts.saying(fact.content) is None:  # or something else has its place by now
-            facts.bring_back(fact)
+    # Unless something else has its place by now.
+    back = [facts.bring_back(fact) for fact in replaced if facts.saying(fact.content) is None]
     facts.limit()
-    return kept, len(facts.rows) - before
+    return kept, sum(fact.id in facts.rows for fact in back)

@@ -149,6 +149,16 @@ def ends(bench: MemoryBench, talk_: Conversation) -> None:
     bench.drain()
 
 
+def test_what_comes_back_at_a_full_memory_counts_as_restored() -> None:
+    bench = MemoryBench()
+    learned_live(bench, "I live in Bergen.", "Lives in Bergen")
+    ends(bench, talk("moved", "I left Bergen.", begun="2099-01-01T10:00:00"))
+    FactStore(bench.store, ADA, clock=bench.clock).create("Likes figs", "preference", 0.9)
+    assert bench.facts() == ["Likes figs"]
+    done = run(bench.store, erase_source(ADA, "chatgpt", bench.clock(), MemoryConfig(max_facts=1)))
+    assert (bench.facts(), done.restored) == (["Lives in Bergen"], 1)
+
+
 def test_a_piece_for_a_source_that_was_erased_is_refused() -> None:
     bench = MemoryBench()
     source = opened(bench)
