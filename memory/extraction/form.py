@@ -39,7 +39,7 @@ class FoundFact(BaseModel):
 
     model_config = ConfigDict(allow_inf_nan=False)
 
-    message: int | None = Field(default=None, description="the number of the user's message")
+    message: int | None = Field(default=None, ge=1, description="the number of the user's message")
     quote: _Text | None = Field(
         default=None,
         description="the words of that message that say it, copied exactly; if the user only agrees or chooses, the "

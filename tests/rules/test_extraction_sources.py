@@ -111,6 +111,16 @@ def test_a_fact_that_cites_no_new_message_belongs_to_the_one_that_says_it_or_is_
     assert reasons(extraction) == ["not_said"]
 
 
+@pytest.mark.parametrize("number", [0, -1])
+def test_a_number_that_no_message_can_have_is_none_and_its_quote_is_looked_for_everywhere(number: int) -> None:
+    model = RecordingModel(replies=[json.dumps({"facts": [found(message=number, quote="I live in Bergen")]})] * 2)
+
+    extraction = extract_facts(model, [said("I have a boat", name="m1"), said("I live in Bergen", name="m2")])
+
+    assert [change.sources for change in extraction.changes] == [("m2",)]
+    assert len(model.prompts) == 1
+
+
 def test_what_only_the_assistant_said_is_refused() -> None:
     messages = [said("Thank you for the long answer!"), said("Paris has the best museums", role="assistant")]
     model = RecordingModel(replies=[json.dumps({"facts": [found("User prefers museums in Paris")]})])
