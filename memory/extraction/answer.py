@@ -1,4 +1,4 @@
-"""The memory model's answer: asked for as JSON where the model can, with a deadline, and read with tolerance."""
+"""The memory model's answer: asked for as JSON where the model can, and read with tolerance."""
 
 import json
 import logging

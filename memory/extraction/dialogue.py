@@ -24,28 +24,28 @@ _SENTENCE_END = re.compile(r"[.!?…][\"')\]]*\s|[。！？\n]")  # noqa: RUF001
 _SPACE = re.compile(r"\s")
 
 
-def in_pieces(messages: Iterable[StoredMessage], limit: int = MAX_USER_CHARS) -> list[StoredMessage]:
-    """Return the messages with the user's new ones cut into pieces of at most `limit` characters, each with its id.
+def in_pieces(messages: Iterable[StoredMessage]) -> list[StoredMessage]:
+    """Return the messages with the user's new ones cut into pieces that one prompt can hold, each with its id.
 
     A piece ends with a sentence or a word where it can.
     """
     pieces: list[StoredMessage] = []
     for message in messages:
-        if message.role != "user" or message.seen or len(message.text) <= limit:
+        if message.role != "user" or message.seen or len(message.text) <= MAX_USER_CHARS:
             pieces.append(message)
             continue
-        pieces += [replace(message, text=text) for text in _cut(message.text, limit)]
+        pieces += [replace(message, text=text) for text in _cut(message.text)]
     return pieces
 
 
-def _cut(text: str, limit: int) -> Iterator[str]:
-    """Yield a text in parts of at most `limit` characters, without the white space between them.
+def _cut(text: str) -> Iterator[str]:
+    """Yield a text in parts of at most `MAX_USER_CHARS`, without the white space between them.
 
     A part ends with the last sentence in its second half, or else with the last word there, or else anywhere.
     """
     start = 0
     while start < len(text):
-        half, end = start + limit // 2, start + limit
+        half, end = start + MAX_USER_CHARS // 2, start + MAX_USER_CHARS
         if end < len(text):
             sentences = [found.end() for found in _SENTENCE_END.finditer(text, half, end)]
             spaces = [found.end() for found in _SPACE.finditer(text, half, end)]
@@ -53,13 +53,6 @@ def _cut(text: str, limit: int) -> Iterator[str]:
         if part := text[start:end].strip():
             yield part
         start = end
-
-
-def read_chars(message: StoredMessage) -> int:
-    """Return how many characters of a message, in however many pieces, the model is shown."""
-    if message.role == "user":
-        return min(len(message.text), MAX_USER_CHARS) if message.seen else len(message.text)
-    return min(len(message.text), MAX_CONTEXT_CHARS)
 
 
 def new_messages(messages: Sequence[StoredMessage]) -> list[StoredMessage]:

@@ -10,7 +10,7 @@ from typing import Final, Self
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.config import MemoryConfig
-from memory.extraction.dialogue import in_pieces, read_chars
+from memory.extraction.dialogue import MAX_CONTEXT_CHARS, MAX_USER_CHARS, in_pieces
 from memory.message import StoredMessage, stored_id, to_stored
 from memory.text import flush_hash
 from memory.updates.entry import Entry
@@ -269,7 +269,10 @@ class Reading:
         cut: list[list[StoredMessage]] = [[]]
         for exchange in exchanges(in_pieces(unseen(self.said, self.flushed))):
             longer = [*cut[-1], *exchange]
-            if cut[-1] and (len(longer) > limit or sum(map(read_chars, longer)) > limit * _CHARS_PER_MESSAGE):
+            shown = sum(
+                min(len(each.text), MAX_USER_CHARS if each.role == "user" else MAX_CONTEXT_CHARS) for each in longer
+            )
+            if cut[-1] and (len(longer) > limit or shown > limit * _CHARS_PER_MESSAGE):
                 cut.append([])
             cut[-1].extend(exchange)
         return [tuple(portion) for portion in cut if any(not message.seen for message in portion)]
