@@ -876,7 +876,7 @@ MUTANTS = (
     Mutant(
         "what a model is not sure of is stored",
         "memory/extraction/validation.py",
-        "elif confidence < self._task.config.confidence_threshold:",
+        "elif confidence < self.task.config.confidence_threshold:",
         "if False:",
         (PROCESSES,),
     ),

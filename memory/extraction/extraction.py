@@ -23,10 +23,11 @@ from memory.extraction.brief import read_briefly
 from memory.extraction.dialogue import new_messages, render_dialogue
 from memory.extraction.form import FIELDS, Answer, FoundFact, answer_schema
 from memory.extraction.task import Task
-from memory.extraction.validation import is_half_said, is_quoted, validated
+from memory.extraction.validation import Validation, is_quoted
 from memory.facts.changes import Extraction, Refusal, reasons
 from memory.facts.fact import Fact
 from memory.facts.profile import Profile
+from memory.facts.words import words
 from memory.message import GivenMessages, StoredMessage, messages_of
 from memory.text import one_line
 
@@ -69,9 +70,9 @@ def extract_facts(
     """
     task = Task.of(messages_of(messages, time), existing, profile, config, time_zone)
 
-    async def ask(asked: Runnable[Any, Any], prompt: Prompt) -> Any:
+    async def ask(runnable: Runnable[Any, Any], prompt: Prompt) -> Any:
         # A thread that nothing waits for at exit: a hung call must not keep the process alive.
-        call = partial(contextvars.copy_context().run, asked.invoke, list(prompt), _CALL)
+        call = partial(contextvars.copy_context().run, runnable.invoke, list(prompt), _CALL)
         return in_daemon_thread(call, "palimpsest-extract").result(task.config.model_timeout_seconds)
 
     return in_this_thread(_extraction(ask, model, task))
@@ -90,9 +91,9 @@ async def aextract_facts(
     """Do what `extract_facts` does, asynchronously."""
     task = Task.of(messages_of(messages, time), existing, profile, config, time_zone)
 
-    async def ask(asked: Runnable[Any, Any], prompt: Prompt) -> Any:
+    async def ask(runnable: Runnable[Any, Any], prompt: Prompt) -> Any:
         async with asyncio.timeout(task.config.model_timeout_seconds):
-            return await asked.ainvoke(list(prompt), _CALL)
+            return await runnable.ainvoke(list(prompt), _CALL)
 
     return await _extraction(ask, model, task)
 
@@ -116,14 +117,16 @@ def judge_fact(
         config: Threshold and longest fact.
         time_zone: Where the user is.
     """
-    task = Task.of(messages, existing, None, config, time_zone)
-    # Whoever tells it unasked may have been talked into it: half of its words are the user's, or it waits to be said.
-    if not new_messages(task.messages) or not is_half_said(str(fact.get("content", "")), task, corrects):
-        return Extraction(refused=(Refusal(reason="not_said"),))
+    task, wanted = Task.of(messages, existing, None, config, time_zone), words(str(fact.get("content", "")))
     if corrects is not None:
         task = replace(task, shown=[corrects, *task.shown])
         fact = {**fact, "action": "corrects", "known": 1}
-    return _judged(Answer(facts=(FoundFact.of(fact),)), task)
+    validation = Validation(task)
+    said = validation.said | words(corrects.content if corrects else "")
+    # Whoever tells it unasked may have been talked into it: half of its words are the user's, or it waits to be said.
+    if not validation.new or 2 * len(wanted & said) < len(wanted):
+        return Extraction(refused=(Refusal(reason="not_said"),))
+    return _judged(Answer(facts=(FoundFact.of(fact),)), validation)
 
 
 async def _extraction(ask: Asking, model: BaseChatModel, task: Task) -> Extraction:
@@ -132,7 +135,7 @@ async def _extraction(ask: Asking, model: BaseChatModel, task: Task) -> Extracti
     if not new:
         return Extraction()
     if task.config.extraction_form == "brief":
-        return _judged(await read_briefly(partial(asked, ask, model), task), task)
+        return _judged(await read_briefly(partial(asked, ask, model), task), Validation(task))
     known = "\n".join(f"{n}. {one_line(fact.content)}" for n, fact in enumerate(task.shown, 1))
     sections = "\n".join(f"{name.partition('.')[2]}: {one_line(text)}" for name, text in task.profile.items())
     material = prompts.EXTRACTION_INPUT.format(
@@ -152,13 +155,13 @@ async def _extraction(ask: Asking, model: BaseChatModel, task: Task) -> Extracti
             more = parse_answer(again).facts
         logger.info("asked once more for the words of %d facts, got %d", len(loose), len(more))
         answer = answer.model_copy(update={"facts": (*(fact for fact in answer.facts if fact not in loose), *more)})
-    return _judged(answer, task)
+    return _judged(answer, Validation(task))
 
 
-def _judged(answer: Answer, task: Task) -> Extraction:
-    extraction = validated(answer, task)
+def _judged(answer: Answer, validation: Validation) -> Extraction:
+    extraction = validation.extraction(answer)
     logger.info(
         "extracted %d changes and %d sections from %d messages, refused %s",
-        *(len(extraction.changes), len(extraction.profile), len(task.messages), reasons(extraction.refused)),
+        *(len(extraction.changes), len(extraction.profile), len(validation.task.messages), reasons(extraction.refused)),
     )
     return extraction

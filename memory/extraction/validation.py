@@ -27,22 +27,6 @@ _EXAMPLE_WORDS: Final = words(prompts.EXTRACTION.partition("Example.")[2])
 _RETOLD: Final = 4
 
 
-def validated(answer: Answer, task: Task) -> Extraction:
-    """Return the changes, sections and refusals of an answer, as the model gave it for a task."""
-    reading = _Reading(task)
-    for fact in answer.facts[:MAX_FACTS_PER_ANSWER]:
-        reading.take(fact)
-    surplus = max(0, len(answer.facts) - MAX_FACTS_PER_ANSWER + answer.unread)
-    sections = [reading.section(name, text) for name, text in answer.profile]
-    refused = [*reading.refused, *[Refusal(reason="too_many")] * surplus]
-    return Extraction(
-        changes=tuple(dict.fromkeys(reading.changes)),
-        refused=(*refused, *(each for each in sections if isinstance(each, Refusal))),
-        profile=tuple(each for each in sections if isinstance(each, Section)),
-        harmless=frozenset() if surplus else reading.harmless(answer.sensitive),
-    )
-
-
 def is_quoted(fact: FoundFact, messages: Sequence[StoredMessage]) -> bool:
     """Say whether the words that a fact quotes stand in the message that it cites, or in the line before it."""
     new = new_messages(messages)
@@ -50,23 +34,23 @@ def is_quoted(fact: FoundFact, messages: Sequence[StoredMessage]) -> bool:
     return any(stands_in(fact.quote or "", text) for each in cited for text in (each.text, line_before(each, messages)))
 
 
-def is_half_said(text: str, task: Task, target: Fact | None) -> bool:
-    """Say whether half of the words of a text are the user's, or of the fact whose place it takes."""
-    wanted, said = words(text), _Reading(task).said | words(target.content if target else "")
-    return 2 * len(wanted & said) >= len(wanted)
+class Validation:
+    """What judges one answer by what was said.
 
-
-class _Reading:
-    """One answer on its way to changes."""
+    Attributes:
+        task: What the answer is to. Its messages are looked through once, for all facts.
+        new: The messages that facts may come from.
+        said: The words of the user.
+    """
 
     def __init__(self, task: Task) -> None:
-        self.changes: list[Change] = []
-        self.refused: list[Refusal] = []
-        self._task, self._new, self._sensitive = task, new_messages(task.messages), set[str]()
+        self._changes: list[Change] = []
+        self._refused: list[Refusal] = []
+        self.task, self.new, self._sensitive = task, new_messages(task.messages), set[str]()
         messages = task.messages
         # A question that a few words answer tells what they mean.
-        asked = [line if answers(each.text, line := line_before(each, messages)) else "" for each in self._new]
-        told = [f"{each.text} {line}" for each, line in zip(self._new, asked, strict=True)]
+        asked = [line if answers(each.text, line := line_before(each, messages)) else "" for each in self.new]
+        told = [f"{each.text} {line}" for each, line in zip(self.new, asked, strict=True)]
         self._words_of_new = list(map(words, told))
         self._user_text = " ".join((*(message.text for message in messages if message.role == "user"), *asked))
         self.said = words(self._user_text)
@@ -78,13 +62,27 @@ class _Reading:
         self._secret = words(" ".join(secret))
         self._known = {normalize(fact.content) for fact in task.existing}
 
-    def take(self, fact: FoundFact) -> None:
+    def extraction(self, answer: Answer) -> Extraction:
+        """Return the changes, sections and refusals of the answer, as the model gave it."""
+        for fact in answer.facts[:MAX_FACTS_PER_ANSWER]:
+            self._take(fact)
+        surplus = max(0, len(answer.facts) - MAX_FACTS_PER_ANSWER + answer.unread)
+        sections = [self._section(name, text) for name, text in answer.profile]
+        refused = [*self._refused, *[Refusal(reason="too_many")] * surplus]
+        return Extraction(
+            changes=tuple(dict.fromkeys(self._changes)),
+            refused=(*refused, *(each for each in sections if isinstance(each, Refusal))),
+            profile=tuple(each for each in sections if isinstance(each, Section)),
+            harmless=frozenset() if surplus else self._harmless(answer.sensitive),
+        )
+
+    def _take(self, fact: FoundFact) -> None:
         """Add the change of one fact, or its refusal, and note what it says of the message that it rests on."""
-        cited, known = _cited(fact, self._new) or self._new, fact.known or 0
+        cited, known = _cited(fact, self.new) or self.new, fact.known or 0
         if fact.topic != "none":
             self._sensitive.update(_ids(cited))
         # A correction of no fact that was shown is news.
-        target = self._task.shown[known - 1] if fact.action != "new" and 1 <= known <= len(self._task.shown) else None
+        target = self.task.shown[known - 1] if fact.action != "new" and 1 <= known <= len(self.task.shown) else None
         sources = self._sources(fact)
         reason = next(self._objections(fact, target, sources), None)
         if reason is None:
@@ -94,17 +92,17 @@ class _Reading:
                 action = fact.action or "corrects"
                 change = replace(change, action=action, target=target.id, target_revision=target.revision)
             if change.action in ("new", "corrects"):
-                begin, end = _period(fact, day_of(last, self._task.zone))
+                begin, end = _period(fact, day_of(last, self.task.zone))
                 change = replace(
                     change, content=fact.content or "", category=fact.category or "context",
                     confidence=fact.confidence or 0.0, valid_from=begin, valid_to=end, topic=fact.topic or "",
                 )  # fmt: skip
-            self.changes.append(change)
+            self._changes.append(change)
             return
-        self.refused.append(
+        self._refused.append(
             Refusal(
                 reason=reason,
-                content="" if reason == "secret" else (fact.content or "")[: self._task.config.max_fact_chars],
+                content="" if reason == "secret" else (fact.content or "")[: self.task.config.max_fact_chars],
                 category=fact.category or "context",
                 confidence=fact.confidence or 0.0,
                 sources=_ids(cited),
@@ -112,29 +110,29 @@ class _Reading:
             )
         )
 
-    def harmless(self, numbers: Sequence[int] | None) -> frozenset[str]:
+    def _harmless(self, numbers: Sequence[int] | None) -> frozenset[str]:
         """Return the messages in which the answer found nothing sensitive; none where it does not say it of any."""
         if numbers is None:
             return frozenset()
-        marked = {message.id for number, message in enumerate(self._new, 1) if number in numbers}
-        return frozenset(_ids(self._new)) - self._sensitive - marked
+        marked = {message.id for number, message in enumerate(self.new, 1) if number in numbers}
+        return frozenset(_ids(self.new)) - self._sensitive - marked
 
     @cached_property
     def _told(self) -> tuple[str, frozenset[str]]:
         """What lends a section, which is rewritten as a whole, numbers, dates and words: all that is known, or said."""
-        known = (*(fact.content for fact in self._task.existing), *self._task.profile.values())
+        known = (*(fact.content for fact in self.task.existing), *self.task.profile.values())
         return " ".join((self._user_text, *known)), frozenset(self.said | words(" ".join(known)))
 
-    def section(self, name: str, text: str) -> Section | Refusal | None:
+    def _section(self, name: str, text: str) -> Section | Refusal | None:
         """Return a section of the profile as it was rewritten, or why not; `None` if there is no such section."""
         full = next((each for each in SECTIONS if name in (each, each.partition(".")[2])), None)
         if full is None:
             return None
-        wanted, newest = words(text), self._new[-1]
+        wanted, newest = words(text), self.new[-1]
         reason = self._objection(text)
         if not reason and (
             len(wanted & self._told[1]) < _GROUNDED * len(wanted)
-            or unfounded(text, self._told[0], day_of(newest, self._task.zone))
+            or unfounded(text, self._told[0], day_of(newest, self.task.zone))
         ):
             reason = "not_said"
         if reason:
@@ -142,7 +140,7 @@ class _Reading:
         return Section(
             name=full,
             text=bounded(text),
-            base=base_of(self._task.profile.get(full, "")),
+            base=base_of(self.task.profile.get(full, "")),
             said_at=newest.time,
             said_after=newest.edit,
         )
@@ -159,14 +157,14 @@ class _Reading:
         is_told = target is None or fact.action == "corrects"  # it says what is true, in a sentence of its own
         if fact.action is None or (fact.action == "ends" and target is None):
             yield "malformed"
-        if fact.quote and not is_quoted(fact, self._task.messages):
+        if fact.quote and not is_quoted(fact, self.task.messages):
             yield "not_said"
         if target and is_confirmed and not fact.quote and not self._is_repeated(target.content):
             yield "not_said"
         confidence = 1.0 if is_confirmed else fact.confidence
         if confidence is None:
             yield "bad_confidence"
-        elif confidence < self._task.config.confidence_threshold:
+        elif confidence < self.task.config.confidence_threshold:
             yield "low_confidence"
         if is_told:
             yield from self._unfit(fact)
@@ -182,7 +180,7 @@ class _Reading:
     def _unfit(self, fact: FoundFact) -> Iterator[Reason]:
         """Yield what is wrong with what a fact tells, whoever said it."""
         content = fact.content or ""
-        if len(content) > self._task.config.max_fact_chars:
+        if len(content) > self.task.config.max_fact_chars:
             yield "too_long"
         if not normalize(content):
             yield "empty"
@@ -205,11 +203,11 @@ class _Reading:
             yield "not_said"
         if not fact.quote and len(wanted & (self._heard - self.said)) > len(wanted & self.said):
             yield "not_said"
-        lines = [line_before(each, self._task.messages) for each in sources] if fact.quote else []
+        lines = [line_before(each, self.task.messages) for each in sources] if fact.quote else []
         # "On the 7th" may be said of the message's own day.
-        days = [day.isoformat() for each in sources if (day := day_of(each, self._task.zone))]
+        days = [day.isoformat() for each in sources if (day := day_of(each, self.task.zone))]
         said = " ".join((self._user_text, *lines, *days, target.content if target else ""))
-        if unfounded(fact.content or "", said, day_of(sources[-1], self._task.zone)):
+        if unfounded(fact.content or "", said, day_of(sources[-1], self.task.zone)):
             yield "unfounded"
 
     def _objection(self, text: str) -> Reason | None:
@@ -225,15 +223,15 @@ class _Reading:
 
         The one it cites; where it cites none, or one that is not there, the one that shares most words with it.
         """
-        cited, wanted = _cited(fact, self._new), words(fact.content or "")
+        cited, wanted = _cited(fact, self.new), words(fact.content or "")
         if cited or not wanted:
-            return cited or self._new
-        if fact.quote and (quoted := [each for each in self._new if stands_in(fact.quote, each.text)]):
+            return cited or self.new
+        if fact.quote and (quoted := [each for each in self.new if stands_in(fact.quote, each.text)]):
             return quoted[:1]
         shared, at = max((len(wanted & own), -at) for at, own in enumerate(self._words_of_new))
         if shared >= _GROUNDED * len(wanted):
-            return [self._new[-at]]
-        return [] if fact.cites else self._new
+            return [self.new[-at]]
+        return [] if fact.cites else self.new
 
 
 def _period(fact: FoundFact, said: date | None) -> tuple[str, str]:

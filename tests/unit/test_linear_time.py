@@ -20,7 +20,7 @@ from memory.extraction.answer import ExtractionError, parse_answer
 from memory.extraction.dialogue import in_pieces, render_dialogue
 from memory.extraction.form import Answer
 from memory.extraction.task import Task
-from memory.extraction.validation import validated
+from memory.extraction.validation import Validation
 from memory.facts.fact import checked_content
 from memory.facts.words import words
 from memory.injection.block import escape, format_memory_for_injection
@@ -223,7 +223,7 @@ def judge(text: str) -> object:
     fact = {"content": text, "category": "context", "confidence": 0.9, "message": 1}
     facts = [fact, {**fact, "content": "Likes tea", "confidence": text}]
     odd = Answer.model_validate({"facts": facts, "profile": {"user.work": text}})
-    return validated(odd, Task.of(said))
+    return Validation(Task.of(said)).extraction(odd)
 
 
 def say(text: str) -> object:
