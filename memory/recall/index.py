@@ -127,7 +127,7 @@ class Index:
         # How often each document has a word, and the known words that have a sequence of characters.
         self._holders: dict[str, dict[int, int]] = {}
         self._words_with: dict[str, list[str]] = {}
-        self._standing: set[str] = set()
+        self._standing: dict[str, Document] = {}
         self._relations: _Relations | None = None
 
     @classmethod
@@ -139,11 +139,6 @@ class Index:
 
     def __len__(self) -> int:
         return len(self._numbers)
-
-    def __getitem__(self, document_id: str) -> Document:
-        document = self._documents[self._numbers[document_id]]
-        assert document is not None
-        return document
 
     def put(self, documents: Iterable[Document]) -> None:
         """Add documents; one whose id is there takes the other's place."""
@@ -163,7 +158,7 @@ class Index:
                         self._words_with.setdefault(gram, []).append(word)
                 self._holders[word][number] = count
             if document.kind == "turn" and not document.is_reply and is_standing(document.text):
-                self._standing.add(document.id)
+                self._standing[document.id] = document
             self._relations = None
 
     def remove(self, ids: Iterable[str]) -> None:
@@ -183,7 +178,7 @@ class Index:
                             del self._words_with[gram]
             self._documents[number], self._lengths[number] = None, 0
             self._free.append(number)
-            self._standing.discard(document_id)
+            self._standing.pop(document_id, None)
             self._relations = None
 
     def rank(
@@ -213,9 +208,9 @@ class Index:
         if similarity is not None:
             lowest = min(similarity.values(), default=0.0)
             cosines = [similarity.get(each.id, lowest) if each else lowest for each in self._documents]
-            low, span = min(cosines, default=0.0), max(cosines, default=0.0) - min(cosines, default=0.0)
+            low, high = min(cosines, default=0.0), max(cosines, default=0.0)
             # What is alike in the same way, as a single document is, was found or was not.
-            alike = [(each - low) / span if span else float(each > 0) for each in cosines]
+            alike = [(each - low) / (high - low) if low < high else float(each > 0) for each in cosines]
         weights = self._with_alike(asked)
         for name in names(query):
             if rarity := self._rarity(name):
@@ -270,7 +265,7 @@ class Index:
             hits: What a question found, best first.
         """
         fitting = {hit.document.id: at for at, hit in enumerate(hits)}
-        newest = sorted(map(self.__getitem__, self._standing), key=lambda each: (each.when, each.place), reverse=True)
+        newest = sorted(self._standing.values(), key=lambda each: (each.when, each.place), reverse=True)
         return sorted(newest, key=lambda each: fitting.get(each.id, len(fitting)))
 
     def size(self) -> int:

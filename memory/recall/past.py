@@ -78,8 +78,8 @@ def _told_of(facts: FactSet, entries: Sequence[JournalEntry]) -> list[JournalEnt
     (`memory.control.Control.edit`) tells, before and after each.
     """
     untold = untold_of(facts, entries)
-    left = [entry.without(each.gone | each.waiting) for entry, each in zip(entries, untold, strict=True)]
-    return [entry for entry in left if entry]
+    left = (entry.without(each.gone | each.waiting) for entry, each in zip(entries, untold, strict=True))
+    return list(filter(None, left))
 
 
 def read_untold(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[list[Untold]]:

@@ -106,7 +106,7 @@ def may_hold_secret(text: str) -> bool:
         or any(map(_is_value, named))
         # A word with the form of a password stands behind the name of one, in its sentence.
         or any(
-            _FORMED.search(_SENTENCE_END.split(text[found.end() :][:_BESIDE], maxsplit=1)[0])
+            _FORMED.search(_SENTENCE_END.split(text[found.end() : found.end() + _BESIDE], maxsplit=1)[0])
             for found in _NAME.finditer(text)
         )
         or any(map(_is_made_by_machine, _DENSE.findall(text)))
