@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import reduce
 from operator import or_
 from typing import Any, Final
@@ -108,7 +108,7 @@ _REFUSES_SCHEMA: Final = frozenset({400, 422})
 # They keep a small model from never ending its answer, but not every server that takes a schema takes them.
 _BOUNDS: Final = frozenset({"maxItems", "maxLength"})
 
-Prompt = Sequence[BaseMessage]
+Prompt = list[BaseMessage]
 Asking = Callable[[Runnable[Any, Any], Prompt], Awaitable[Any]]
 
 
@@ -180,16 +180,12 @@ def _text(answer: Any) -> str:
         return answer if isinstance(answer, str) else json.dumps(answer, default=str)
     if answer.text.strip():
         return answer.text
-    calls = (call["args"] for call in (*answer.tool_calls, *answer.invalid_tool_calls))
+    calls = (each["args"] for each in (*answer.tool_calls, *answer.invalid_tool_calls))
     found = (each if isinstance(each, str) else json.dumps(each) for each in calls)
-    return next(found, "") or answer_in_thoughts(answer)
-
-
-def answer_in_thoughts(answer: AIMessage) -> str:
-    """Return the JSON that a server tells as the model's reasoning, as some do with all that one writes; else nothing.
-
-    What does not begin as JSON is no answer: a model thought until its limit, and a draft would count.
-    """
+    if call := next(found, ""):
+        return call
+    # Some servers tell as the model's reasoning all that it writes. What does not begin as JSON is no answer: a model
+    # thought until its limit, and a draft would count.
     blocks = answer.content if isinstance(answer.content, list) else []
     parts = (answer.additional_kwargs, *(each for each in blocks if isinstance(each, dict)))
     told = (part.get(name) for part in parts for name in ("reasoning_content", "reasoning", "thinking"))

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from memory import prompts
 from memory.extraction.answer import Prompt, parse_answer
@@ -35,7 +35,7 @@ async def read_briefly(ask: Callable[[Prompt, dict[str, Any]], Awaitable[str]], 
     """
     messages, config = task.messages, task.config
     rules, new = config.note_rules, new_messages(messages)
-    prompt: list[BaseMessage] = [SystemMessage(config.extraction_prompt or prompts.BRIEF_EXTRACTION)]
+    prompt: Prompt = [SystemMessage(config.extraction_prompt or prompts.BRIEF_EXTRACTION)]
     examples = rules.examples(" ".join(message.text for message in new)) if rules else prompts.BRIEF_EXAMPLES
     for said, noted in examples:
         prompt += [HumanMessage(said), AIMessage(noted)]
@@ -58,7 +58,7 @@ async def read_briefly(ask: Callable[[Prompt, dict[str, Any]], Awaitable[str]], 
             "description": "What the message tells.",
             **object_schema(facts={"type": "array", "maxItems": most, "items": sentence}),
         }
-        raw = await ask((*prompt, shown), schema)
+        raw = await ask([*prompt, shown], schema)
         given = [each.content for each in parse_answer(raw).facts if each.content][:most]
         kept = (
             rules.kept(given, told, heard, config.max_fact_chars) if rules else [(each, "knowledge") for each in given]

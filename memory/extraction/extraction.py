@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.constants import TAG_NOSTREAM
 
@@ -72,7 +72,7 @@ def extract_facts(
 
     async def ask(runnable: Runnable[Any, Any], prompt: Prompt) -> Any:
         # A thread that nothing waits for at exit: a hung call must not keep the process alive.
-        call = partial(contextvars.copy_context().run, runnable.invoke, list(prompt), _CALL)
+        call = partial(contextvars.copy_context().run, runnable.invoke, prompt, _CALL)
         return in_daemon_thread(call, "palimpsest-extract").result(task.config.model_timeout_seconds)
 
     return in_this_thread(_extraction(ask, model, task))
@@ -93,7 +93,7 @@ async def aextract_facts(
 
     async def ask(runnable: Runnable[Any, Any], prompt: Prompt) -> Any:
         async with asyncio.timeout(task.config.model_timeout_seconds):
-            return await runnable.ainvoke(list(prompt), _CALL)
+            return await runnable.ainvoke(prompt, _CALL)
 
     return await _extraction(ask, model, task)
 
@@ -117,7 +117,7 @@ def judge_fact(
         config: Threshold and longest fact.
         time_zone: Where the user is.
     """
-    task, wanted = Task.of(messages, existing, None, config, time_zone), words(str(fact.get("content", "")))
+    task, wanted = Task.of(messages, existing, None, config, time_zone), words(str(fact["content"]))
     if corrects is not None:
         task = replace(task, shown=[corrects, *task.shown])
         fact = {**fact, "action": "corrects", "known": 1}
@@ -142,14 +142,14 @@ async def _extraction(ask: Asking, model: BaseChatModel, task: Task) -> Extracti
         known=known or "(none)", profile=sections or "(none)", messages=render_dialogue(task.messages, task.zone)
     )
     rules = (task.config.extraction_prompt or prompts.EXTRACTION).replace("{fields}", FIELDS)
-    prompt: list[BaseMessage] = [SystemMessage(rules), HumanMessage(material)]
+    prompt: Prompt = [SystemMessage(rules), HumanMessage(material)]
     schema = answer_schema(new, task.config)
     raw = await asked(ask, model, prompt, schema)
     answer = parse_answer(raw)
     loose = [fact for fact in answer.facts if fact.quote and not is_quoted(fact, task.messages)]
     if loose:  # once more for words that stand nowhere; what still quotes none that do is refused
         wrong, more = "\n".join(f"- {fact.quote}" for fact in loose), tuple[FoundFact, ...]()
-        prompt += [AIMessage(raw), HumanMessage(prompts.EXTRACTION_AGAIN.format(quotes=wrong))]
+        prompt = [*prompt, AIMessage(raw), HumanMessage(prompts.EXTRACTION_AGAIN.format(quotes=wrong))]
         again = await asked(ask, model, prompt, schema)
         with suppress(ExtractionError):
             more = parse_answer(again).facts

@@ -68,10 +68,10 @@ class Validation:
             self._take(fact)
         surplus = max(0, len(answer.facts) - MAX_FACTS_PER_ANSWER + answer.unread)
         sections = [self._section(name, text) for name, text in answer.profile]
-        refused = [*self._refused, *[Refusal(reason="too_many")] * surplus]
+        self._refused += [Refusal(reason="too_many")] * surplus
         return Extraction(
             changes=tuple(dict.fromkeys(self._changes)),
-            refused=(*refused, *(each for each in sections if isinstance(each, Refusal))),
+            refused=(*self._refused, *(each for each in sections if isinstance(each, Refusal))),
             profile=tuple(each for each in sections if isinstance(each, Section)),
             harmless=frozenset() if surplus else self._harmless(answer.sensitive),
         )
