@@ -104,6 +104,28 @@ def summary_of(said: list[BaseMessage]) -> RunningSummary:
     return RunningSummary("They planned a trip.", set(gone[-32:]), gone[-1])
 
 
+class Thread(list[BaseMessage]):
+    """A thread that counts its messages that are read, also by what is written in C, where no line of ours runs."""
+
+    read = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        found = super().__getitem__(at)
+        self.read += len(found) if isinstance(at, slice) else 1
+        return found
+
+    def __iter__(self) -> Iterator[BaseMessage]:
+        return self._counted(super().__iter__())
+
+    def __reversed__(self) -> Iterator[BaseMessage]:
+        return self._counted(super().__reversed__())
+
+    def _counted(self, messages: Iterator[BaseMessage]) -> Iterator[BaseMessage]:
+        for message in messages:
+            self.read += 1
+            yield message
+
+
 class Sizes(JsonPlusSerializer):
     """Counts the bytes of all that is written to checkpoints."""
 
@@ -169,15 +191,28 @@ class Agent:
         await work_behind_ends()
 
 
-def decision(messages: int) -> Work:
-    """Count a decision that nothing needs to be summarized."""
-    node = SummarizationNode(model=RecordingModel(), max_tokens=100_000)
+def undecided(messages: int) -> tuple[SummarizationNode, dict[str, Any]]:
+    """Return a node, and a state of which it finds that nothing needs to be summarized."""
     said = talk(messages)
     state = {"messages": said, "context": {"running_summary": summary_of(said)}}
+    return SummarizationNode(model=RecordingModel(), max_tokens=100_000), state
+
+
+def decision(messages: int) -> Work:
+    """Count a decision that nothing needs to be summarized."""
+    node, state = undecided(messages)
     node.invoke(state)
     with counted() as work:
         node.invoke(state)
     return work
+
+
+def read_for_a_decision(messages: int) -> int:
+    """Count the messages of the thread that such a decision reads."""
+    node, state = undecided(messages)
+    thread = Thread(state["messages"])
+    node.invoke({**state, "messages": thread})
+    return thread.read
 
 
 async def turn(name: str, messages: int) -> Work:
@@ -262,6 +297,7 @@ async def counts() -> Costs:
         "store batches of an update": path.update,
         "model calls of an exchange": path.model_calls,
         "characters of a message of 10 MB that are read": await characters_of_a_long_message(),
+        f"messages that a decision reads, {MANY:,} messages": read_for_a_decision(MANY),
         "checkpoints of a turn": checkpoints,
         "checkpoints that a tool round adds": more,
         "bytes that the mark of a tool call adds to the checkpoints": mark,
