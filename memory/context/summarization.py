@@ -51,8 +51,6 @@ __all__ = [
     "summarize_messages",
 ]
 
-_NEWEST = 128
-
 NOT_SUMMARIZED = "not_summarized"
 """Where a state's `context` names the turn in which model or hook failed."""
 
@@ -300,10 +298,13 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
 
 def _with_ids(said: GivenMessages, context: Mapping[str, Any]) -> Sequence[BaseMessage]:
     """Return the messages of a state as objects with ids. What is summarized had ids then, and is not looked at."""
-    if isinstance(said, list):
-        ids = [getattr(one, "id", None) for one in said[-_NEWEST:]]
-        if getattr(context.get("running_summary"), "last_summarized_message_id", None) in ids and all(ids):
+    last = getattr(context.get("running_summary"), "last_summarized_message_id", None)
+    for one in reversed(said) if last and isinstance(said, list) else ():
+        identity = getattr(one, "id", None)
+        if identity == last:
             return cast("list[BaseMessage]", said)
+        if not identity:
+            break
     return as_messages(said)
 
 
