@@ -282,7 +282,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         return Due.of_run(self._run(runtime), thread, mode, *of)
 
     def place(self, runtime: Runtime[Any]) -> tuple[BaseStore, Owner] | None:
-        """Return where memory is, as a thread may ask, and whose; `None` for a run that has none."""
+        """Return where memory is, and whose; `None` for a run that has none."""
         return self._run(runtime).place
 
     def _is_new(self, state: Mapping[str, Any]) -> bool:

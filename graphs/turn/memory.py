@@ -3,11 +3,10 @@
 Memory never fails a turn, and none waits for it past its deadlines. A run without an owner or a store has none.
 """
 
-import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -15,7 +14,6 @@ from itertools import takewhile
 from typing import NamedTuple, TypeVar, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langgraph.store.base import BaseStore
 
 from graphs.process.events import MemoryQueued, aemit
 from graphs.process.service import MemoryService
@@ -53,7 +51,6 @@ from memory.updates.unwritten import Named, Unwritten, named, tried_again
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
 Kept = TypeVar("Kept", bound=MemoryState)
 
 _WITHOUT = "the turn goes on without memory"
@@ -138,7 +135,6 @@ class TurnMemory:
         self._config = service.settings.memory
         self._said: set[str] = set()
         self._fresh: dict[Hashable, tuple[float, MemorySnapshot | None]] = {}
-        self._writing: set[asyncio.Task[object]] = set()
 
     async def begin(
         self,
@@ -369,7 +365,7 @@ class TurnMemory:
         reason: NotWritten = "failed"
         with tolerated_store(logger, "the turn was not written down; a later one does that"):
             try:
-                queued, left = await self._overtakable(store, write)
+                queued, left = await self._service.stores.write(store, write)
             except TimeoutError:
                 reason = "too_late"
                 raise
@@ -391,19 +387,7 @@ class TurnMemory:
             return
         store, owner = run.place
         closing = _closing(run, owner, "cut", messages, epochs)
-        await self._overtakable(store, lambda: self._service.aremember(store, closing))
-
-    async def _overtakable(self, store: BaseStore, work: Callable[[], Coroutine[object, object, T]]) -> T:
-        """Await a write that a deadline must not take back half done: past it, the write goes on by itself."""
-
-        async def begin() -> T:
-            task = asyncio.create_task(work())
-            # The loop itself holds tasks weakly: past the deadline nobody else would hold this one.
-            self._writing.add(task)
-            task.add_done_callback(self._writing.discard)
-            return await asyncio.shield(task)
-
-        return await self._service.stores.ask(store, "write", begin)
+        await self._service.stores.write(store, lambda: self._service.aremember(store, closing))
 
 
 def _closing(

@@ -4,7 +4,7 @@ import asyncio
 import atexit
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import Context
@@ -58,6 +58,7 @@ class Stores:
     def __init__(self, *, read: float, write: float) -> None:
         self.seconds: dict[Access, float] = {"read": read, "write": write}
         self._probes: WeakKeyDictionary[BaseStore, dict[Access, _Probe]] = WeakKeyDictionary()
+        self._writing: set[asyncio.Task[object]] = set()
 
     async def ask(self, store: BaseStore, access: Access, work: Callable[[], Awaitable[T]]) -> T:
         """Let a turn wait for a store.
@@ -85,6 +86,18 @@ class Stores:
             raise
         finally:
             slow.cancel()
+
+    async def write(self, store: BaseStore, work: Callable[[], Coroutine[object, object, T]]) -> T:
+        """Do what `ask` does, for a write that a deadline must not take back half done: past it, it goes on alone."""
+
+        async def begin() -> T:
+            task = asyncio.create_task(work())
+            # The loop itself holds tasks weakly: past the deadline nobody else would hold this one.
+            self._writing.add(task)
+            task.add_done_callback(self._writing.discard)
+            return await asyncio.shield(task)
+
+        return await self.ask(store, "write", begin)
 
     def is_away(self, store: BaseStore, access: Access) -> bool:
         """Say whether a store is not to be asked; a write begins with reads."""
