@@ -16,7 +16,7 @@ from pydantic import Field
 from memory import prompts
 from memory.config import Category, MemoryConfig, stricter
 from memory.control import read_control, read_epoch
-from memory.door import StoreEffects, put, side_by_side, transaction
+from memory.door import StoreEffects, put, read, side_by_side, transaction
 from memory.extraction.extraction import judge_fact
 from memory.facts.applying import change_facts
 from memory.facts.changes import Outcome, Reason
@@ -283,8 +283,11 @@ def _noted(
     now = iso_time(call.now)
     receipt = UpdateReceipt.of(outcome, time=now, thread_id=call.thread_id, messages=messages, epoch=epoch)
     yield from write_receipt(call.owner, digest("tool", call.thread_id, call.call_id)[:32], receipt)
-    # Erasing the thread finds whose memory it fed by this note, also if the turn is never written down.
-    yield [put(thread_namespace(call.thread_id), call.owner.due_key, {})]
+    # Erasing the thread finds whose memory it fed by this note, also if the turn is never written down. One that is
+    # there stays: it may list turns that were written down late.
+    notes = thread_namespace(call.thread_id)
+    if not (yield from read(notes, call.owner.due_key)):
+        yield [put(notes, call.owner.due_key, {})]
     return Told(text, receipt)
 
 

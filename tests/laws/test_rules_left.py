@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from palimpsest import erase_thread, open_checkpointer
+from palimpsest import Context, erase_thread, open_checkpointer
 from tests.laws.starting import look_back
 from tests.laws.talk import Failing, Talk, erase_everything, failing
 
@@ -50,6 +50,23 @@ async def test_what_was_left_is_written_down_once_though_the_state_still_names_i
     assert await talk.learn() == ["Likes figs", "Likes kiwis", "Likes pears", "Likes plums"]
     assert await look_back(talk.service, talk.store) == 0
     await talk.learn()
+
+
+async def test_what_a_tool_remembers_in_its_thread_has_no_turn_written_down_twice(tmp_path: Path) -> None:
+    call = {"name": "remember", "args": {"content": "Likes plums", "category": "preference"}, "id": "1"}
+    async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
+        tools = Context(memory_tools=("remember",))
+        limits = {"seen_limit": 1}  # as of a thread in which very much was said since
+        talk = Talk(store=Failing(), saver=saver, context=tools, settings={"data_dir": tmp_path}, memory=limits)
+        with failing(talk.store):
+            await talk.say("I like figs.")
+        talk = talk.restarted()
+        assert await look_back(talk.service, talk.store) == 1
+        await talk.learn()
+        talk.chat.replies = [AIMessage("", tool_calls=[call])]
+        await talk.say("I like plums.")
+        await talk.learn()
+        assert talk.read() == {"I like figs.": 1, "I like plums.": 1}
 
 
 @pytest.mark.parametrize("talk", ["agent"], indirect=True)
