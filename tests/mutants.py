@@ -328,8 +328,8 @@ MUTANTS = (
     Mutant(
         "what is learned is lost where the process is killed before it is applied",
         "memory/updates/update.py",
-        "            yield from self._apply(claim, portion, later, replace(found, harmless=harmless))\n",
-        "            yield from self._apply(claim, portion, later, Extraction())\n"
+        "            receipt = yield from self._apply(claim, portion, later, replace(found, harmless=harmless))\n",
+        "            receipt = yield from self._apply(claim, portion, later, Extraction())\n"
         "            yield from transaction(change_facts)(self.owner, found, thread_id=claim.batch[-1].thread_id, "
         "epoch=claim.batch[-1].epoch, now=self.now(), config=self.config)\n",
         (matrix("learn-kill"),),

@@ -184,12 +184,13 @@ class Drain(Job):
                 found = yield from self.ask(ModelCall(claim.batch[-1].model, extract, "extraction"))
             harmless |= found.harmless
             later = frozenset(message.id for part in parts[number:] for message in part)
-            yield from self._apply(claim, portion, later, replace(found, harmless=harmless))
+            receipt = yield from self._apply(claim, portion, later, replace(found, harmless=harmless))
+            self._receipts.append(receipt)
 
     @transaction
     def _apply(
         self, claim: _Claim, portion: Sequence[StoredMessage], later: Collection[str], found: Extraction
-    ) -> StoreEffects[None]:
+    ) -> StoreEffects[UpdateReceipt]:
         """Write what a portion taught and its receipt; after the last one, write the lines and delete the entries.
 
         Args:
@@ -225,11 +226,14 @@ class Drain(Job):
             yield from self._next()
         else:
             self._snapshot = yield from read_snapshot(owner)  # the next portion may be about what this one has taught
-        self._receipts.append(receipt)
+        return receipt
 
     @transaction
     def _after_failure(self, claim: _Claim, error: Exception) -> StoreEffects[None]:
         """Note in entries that a model was asked about them in vain."""
+        if self._claim and self._claim is not claim:
+            # What is next was read already, and then the store did not write.
+            self._waiting.appendleft(self._claim.batch)
         if isinstance(error, BudgetUsedUp):
             # No failure: what was read of the batch is applied, the rest of it waits as it is.
             logger.warning("updates of %s wait for tomorrow: the budget of the day is used up", self.owner.due_key)

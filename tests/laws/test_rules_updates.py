@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 
 from palimpsest import Context, FactStore, MemoryUpdater, open_store
@@ -190,6 +191,31 @@ async def test_B2_the_quiet_time_of_a_conversation_is_that_of_all_processes() ->
     await asyncio.to_thread(updater.drain, one.facts.owner, "T", quiet=30)
     assert await known(one) == ["Likes figs", "Likes tea"]
     assert len(one.memory.prompts) == 1
+
+
+class Hiccup(InMemoryStore):
+    """Fails once, when what an update did is to be written."""
+
+    is_over = False
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        asked = list(ops)
+        if not self.is_over and any(isinstance(op, PutOp) and op.namespace[-1] == "receipts" for op in asked):
+            self.is_over = True
+            raise OSError("the disk is full")
+        return super().batch(asked)
+
+
+async def test_an_update_that_cannot_be_written_is_told_as_failed_and_the_next_conversation_is_read() -> None:
+    house = process(Hiccup())
+    await say(house)
+    house.clock.advance(1)
+    await house.say("other", "I like tea.")
+    drained = MemoryUpdater(house.store, lambda _: house.memory, clock=house.clock).drain(house.facts.owner)
+    assert ([one.thread_id for one in drained.receipts], drained.failed) == (["other"], 1)
+    assert await known(house) == ["Likes tea"]
+    house.clock.advance(CONFIG.retry_max_seconds)
+    assert await learn(house) == (3, ["Likes figs", "Likes tea"], 0)
 
 
 async def test_a_sweep_reads_what_was_said_to_each_agent_of_a_user() -> None:
