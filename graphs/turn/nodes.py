@@ -296,9 +296,11 @@ class ChatNodes:
             return Thread(cast("State", {**thread.state, "memory": turn.memory, "messages": now})), written
 
         info = runtime.execution_info
-        # The loop, too: two programs in two threads of a process may give their threads the same ids. Without
-        # LangGraph's own word for the superstep in progress, nothing else has its name.
-        superstep = (asyncio.get_running_loop(), info.thread_id, info.checkpoint_id) if info else object()
+        # The loop, too: two programs in two threads of a process may give their threads the same ids. And what the run
+        # chose: of two that go on from one checkpoint, one may be incognito. Without LangGraph's own word for the
+        # superstep in progress, nothing else has its name.
+        loop = asyncio.get_running_loop()
+        superstep = (loop, run.thread, run.context, info.run_id, info.checkpoint_id) if info else object()
         if (beginning := self._beginning.get(superstep)) is None:
             self._beginning[superstep] = beginning = asyncio.create_task(begin())
             beginning.add_done_callback(lambda _: self._beginning.pop(superstep))

@@ -1,5 +1,6 @@
 """What each mode of a thread lets in and out, and what a later, looser mode may learn of it."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +47,16 @@ async def test_what_was_said_is_marked_and_not_learned_by_a_later_turn(talk: Tal
     assert "Likes pears" in talk.shown()
     assert await talk.learn() == ["Likes figs", "Likes pears"]
     assert "plums" not in talk.stored()
+
+
+@graph_only
+async def test_two_runs_that_go_on_from_one_checkpoint_have_a_mode_each(talk: Talk) -> None:
+    asked = {"messages": [HumanMessage("I like plums.")]}
+    await talk.graph.ainvoke(asked, talk.who(), context=talk.context, interrupt_before="*")
+    normal, closed = await asyncio.gather(talk.run(None), talk.run(None, mode="incognito"))
+    assert [each["memory"]["receipt"].get("without_memory") for each in (normal, closed)] == [None, "incognito"]
+    assert sorted("Likes pears" in str(prompt) for prompt in talk.chat.prompts) == [False, True]
+    assert closed["messages"][0].additional_kwargs["memory_mode"] == "incognito"
 
 
 @CLOSED
