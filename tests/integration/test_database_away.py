@@ -87,7 +87,7 @@ class House:
         return said
 
     async def back(self) -> None:
-        """Start the database, and wait until the breaker is closed."""
+        """Start the database, and wait until nobody takes it for away."""
         let_turns_wait(self.service)
         self.postgres.start()
         await all_have_answered(self.service)
