@@ -56,11 +56,12 @@ def read_fact_set(
 
     Args:
         owner: Whose facts.
-        looked_up: What is read of their history, by its keys: of what is about to be added. With it comes how often
-            each fact was said again, for the order in which they go at the limit.
-        whole: Whether all that they said is read, records of what was deleted, and what has waited too long: else that
-            is not there, also before a sweep finds it.
-        now: When that is, ISO 8601.
+        looked_up: Which keys of their history are read, for what is about to be added. With it comes how often each
+            fact was said again, for the order in which they go at the limit.
+        whole: Whether all of their history is read, with the records of what was deleted, and how often each fact was
+            said again. Facts that have waited too long for a yes are there as well; otherwise they are left out, also
+            before a sweep deletes them.
+        now: When that is, ISO 8601; without it, nothing has waited too long.
         config: The limit, and which categories are protected.
     """
     facts, history, again = (owner.namespace(kind) for kind in ("facts", "history", "confirmations"))
