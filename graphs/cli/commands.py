@@ -1,5 +1,6 @@
 """The commands that ask the API: facts, pending updates, sources, and what is erased."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -193,12 +194,43 @@ sources = route(
 )  # fmt: skip
 
 
-def _erasing(what: str, goes: str, seen: str, does: str, *named: click.Parameter) -> click.Command:
+def _fact_goes(there: Json) -> str:
+    # Who is asked should see the words, not an id.
+    return (
+        f"“{there['content']}” goes for good, with what it corrected and what corrected it, its history, and the "
+        "messages of journal and pending updates that tell of it. Conversations keep their words."
+    )
+
+
+def _source_goes(there: Json) -> str:
+    talks, messages = counted(there["conversations"], "conversation"), counted(there["messages"], "message")
+    return (
+        f"{talks} with {messages} of {there['name']} go for good, with what was learned of them. Facts that you "
+        "changed or pinned stay, and those that other conversations said too."
+    )
+
+
+def _thread_goes(there: Json) -> str:
+    return (
+        f"The conversation {there['thread_id']} goes for good, with its summaries, its journal, "
+        f"{counted(there['total'], 'fact')} said in it, what of it waits to be learned, and its crons."
+    )
+
+
+def _everything_goes(there: Json) -> str:
+    known, waiting = counted(there["facts"], "fact"), counted(there["pending"] + there["dead"], "pending update")
+    return (
+        f"Everything goes for good: {known} and {waiting} of the agent {there['agent_name']}, those of every other "
+        "agent, the profile, the journal, all your threads and all your crons. `palimpsest export FILE` keeps a copy."
+    )
+
+
+def _erasing(what: str, goes: Callable[[Json], str], seen: str, does: str, *named: click.Parameter) -> click.Command:
     """Return the command that erases one sort of thing, once a person has seen what goes and said yes.
 
     Args:
         what: What is erased.
-        goes: What goes for good, in the API's words for what is seen.
+        goes: Says what goes for good, of what is seen.
         seen: The path of the API where that is seen.
         does: What it does.
         named: Which of them is erased.
@@ -217,7 +249,7 @@ def _erasing(what: str, goes: str, seen: str, does: str, *named: click.Parameter
             if not there:
                 raise Refused(f"nothing was imported as {given['source']}: `palimpsest sources` lists what was")
         there.update(given)
-        confirm_first(goes.format_map(there), yes)
+        confirm_first(goes(there), yes)
         done = memory.post(f"/erase/{what}", **(given or {"erase": what}))
         shell.fields(done)
         # Of one fact, threads that keep the words are as promised; of everything, each is one that should be gone.
@@ -233,34 +265,21 @@ erase = click.Group(
     epilog=examples("erase fact fact_1a2b3c4d", "erase source chatgpt", "erase everything"),
     commands=[
         _erasing(
-            "fact",
-            "“{content}” goes for good, with what it corrected and what corrected it, its history, and the messages of "
-            "journal and pending updates that tell of it. Conversations keep their words.",
-            "/facts/{fact_id}",
+            "fact", _fact_goes, "/facts/{fact_id}",
             "Erase one fact wherever memory holds it. Conversations keep their words; those that do are named.", FACT,
         ),
         _erasing(
-            "source",
-            "{conversations} conversation(s) with {messages} message(s) of {source} go for good, with what was learned "
-            "of them. Facts that you changed or pinned stay, and those that other conversations said too.",
-            "/sources",
+            "source", _source_goes, "/sources",
             "Take an import back: journal, pending updates, and the facts that nothing else supports.",
             click.Argument(["source"], metavar="ID"),
         ),
         _erasing(
-            "thread",
-            "The conversation {thread_id} goes for good, with its summaries, its journal, {total} fact(s) said in it, "
-            "what of it waits to be learned, and its crons.",
-            "/facts",
+            "thread", _thread_goes, "/facts",
             "Erase a thread and what came from it: messages, summaries, facts, journal, pending updates, its crons.",
             click.Argument(["thread_id"], metavar="THREAD"),
         ),
         _erasing(
-            "everything",
-            "Everything goes for good: {facts} fact(s) and {pending} pending update(s), {dead} dead, of the agent "
-            "{agent_name}, those of every other agent, the profile, the journal, all your threads and all your crons. "
-            "`palimpsest export FILE` keeps a copy.",
-            "/overview",
+            "everything", _everything_goes, "/overview",
             "Erase all that is remembered about you, of every agent; all your threads; all your crons.",
         ),
     ],

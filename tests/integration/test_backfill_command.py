@@ -81,7 +81,7 @@ def test_exports_are_learned_listed_and_taken_back(ada: Typed, app: Learning) ->
     )
     assert "chatgpt\tchatgpt" in ada("sources")
     asked = ada.run("erase", "source", "chatgpt")
-    assert (asked.exit_code, "2 conversation(s) with 6 message(s) of chatgpt go" in asked.stderr) == (1, True)
+    assert (asked.exit_code, "2 conversations with 6 messages of chatgpt go" in asked.stderr) == (1, True)
     assert "items\t" in ada("erase", "source", "chatgpt", "--yes")
     assert contents(ada) == ["Likes dates", "Likes nuts"]
     stored = asyncio.run(everything_stored(app))
