@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableConfig
 from graphs.chat import build_graph
 from graphs.cli.client import MemoryClient
 from graphs.cli.main import main
-from graphs.cli.shell import Refused
+from graphs.cli.shell import Refused, Shell
 from graphs.persistence.sqlite_saver import open_checkpointer
 from tests.archive_lines import document_of, lines_of
 from tests.command_line import AsAda, Failing, Typed, now
@@ -150,6 +150,15 @@ def test_a_server_that_cannot_be_asked_is_named_with_what_to_do(answer: Exceptio
     refused = Typed(Failing(answer), {}).refused("facts", "list")
     assert said in refused
     assert "http://127.0.0.1:2024" in refused
+
+
+def test_a_mistake_of_ours_is_not_told_as_another_server(ada: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mistaken(*_: object, **__: object) -> None:
+        raise KeyError("ours")
+
+    monkeypatch.setattr(Shell, "rows", mistaken)
+    refused = ada.refused("facts", "list")
+    assert ("KeyError" in refused, "no Palimpsest server" in refused) == (True, False)
 
 
 def test_a_key_that_names_several_discards_none(app: MemoryApp, ada: Typed) -> None:
