@@ -92,7 +92,8 @@ def serve(host: str, port: int | None, config: Path | None, given: Sequence[str]
     except KeyboardInterrupt:
         click.echo("Stopping ...", err=True)
         code = stop(server, grace_seconds) if server else 128 + signal.SIGINT
-        return 0 if code in _STOPPED_AS_ASKED else code
+        # Before there is a server nothing was ready: who waits for it must know.
+        return 0 if server and code in _STOPPED_AS_ASKED else code
     finally:
         if server:
             stop(server, grace_seconds)
@@ -132,13 +133,20 @@ def wants_local(settings: Settings) -> bool:
 
 
 def choose_port(host: str, wanted: Sequence[int]) -> int:
-    """Return the first of the ports that is free; `Refused` if none is: `langgraph dev` would silently take another."""
+    """Return the first of the ports that is free, and say so where that is not the first of them.
+
+    Raises:
+        Refused: If none is: `langgraph dev` would silently take another.
+    """
     for port in wanted:
         try:
             socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
-            return port
         except OSError as error:
             why = error.strerror
+            continue
+        if port != wanted[0]:
+            click.echo(f"Port {wanted[0]} is taken: using {port}. Commands in this folder find it.")
+        return port
     raise Refused(f"Port {wanted[0]} cannot be used: {why}: choose another --port or --host.")
 
 

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import pytest
 from click.testing import CliRunner
 
-from graphs.cli.dev import supervise
+from graphs.cli.dev import serve, supervise
 from graphs.cli.local import LocalModel, is_answering, start_local_model, wait_until_answering
 from graphs.cli.main import main
 from graphs.cli.processes import Child, settle_child, start, stop
@@ -86,6 +86,40 @@ def test_a_server_that_does_not_end_is_killed_after_its_grace(children: Children
     with pipe.open("rb") as deaf:
         assert deaf.read(4) == b"here"
         assert stop(server, grace_seconds=0.1) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(("ends_by", "code"), [(Refused("it did not start"), None), (KeyboardInterrupt(), 0)])
+def test_a_server_that_never_starts_is_not_left_behind_and_ctrl_c_is_no_failure(
+    children: Children, monkeypatch: pytest.MonkeyPatch, ends_by: BaseException, code: int | None
+) -> None:
+    """It may also be interrupted while it starts; with its `serve`, a real child, and no other server."""
+    server = children.run(PATIENT)
+
+    def never(*_: object, **__: object) -> None:
+        raise ends_by
+
+    monkeypatch.chdir(children.folder)
+    monkeypatch.setenv("PALIMPSEST_MODEL", "openai:tiny")
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # how the tests themselves are stopped stays as it is
+    monkeypatch.setattr("graphs.cli.dev.start", lambda *_: server)
+    monkeypatch.setattr("graphs.cli.dev.wait_until_answering", never)
+    if code is None:
+        with pytest.raises(Refused, match="it did not start"):
+            serve("127.0.0.1", free_port(), None, ())
+    else:
+        assert serve("127.0.0.1", free_port(), None, ()) == code
+    assert server.returncode == -signal.SIGTERM
+
+
+def test_ctrl_c_before_there_is_a_server_is_no_success(children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(children.folder)
+    monkeypatch.setenv("PALIMPSEST_MODEL", "local")
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr("graphs.cli.dev.start_local_model", interrupted)
+    assert CliRunner().invoke(main, ["dev", "--port", str(free_port())]).exit_code == 130
 
 
 def test_the_end_of_the_local_model_is_said_and_the_server_goes_on(

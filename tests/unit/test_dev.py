@@ -116,14 +116,16 @@ def test_a_taken_port_is_one_sentence_instead_of_another_port() -> None:
     choose_port("127.0.0.1", [port])
 
 
-def test_without_a_wish_the_next_free_port_is_taken() -> None:
+def test_without_a_wish_the_next_free_port_is_taken_and_named(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         busy = taken.getsockname()[1]
         port = choose_port("127.0.0.1", range(busy, busy + 10))
         assert busy < port < busy + 10
+        assert f"Port {busy} is taken: using {port}" in capsys.readouterr().out
     assert choose_port("127.0.0.1", range(port, port + 10)) == port
+    assert capsys.readouterr().out == ""
 
 
 def test_an_address_that_is_not_ours_is_refused() -> None:
