@@ -48,6 +48,11 @@ async def test_the_list_says_what_is_switched_off(page: Page, whole: bool) -> No
     assert "paused" not in text
 
 
+async def test_an_agent_without_a_name_is_the_default_one(page: Page) -> None:
+    page.facts.create("Likes figs", "preference", 0.9)
+    assert shown(await page.get("facts", agent_name="")) == ["Likes figs"]
+
+
 async def test_what_stands_in_a_fact_is_text(page: Page) -> None:
     page.facts.create("User likes <script>alert(1)</script>\nand a second line", "context", 0.9)
     text = await page.get("facts", whole=True)

@@ -104,7 +104,9 @@ async def _answered(request: Request, answer: Answer) -> Response:
             if request.method == "POST":
                 _check_own_page(request)
             service, user_id = let_in(request)
-            owner = Owner.of(user_id, AgentQuery.model_validate(dict(request.query_params)).agent_name)
+            agent = request.query_params.get("agent_name")
+            named = AgentQuery.model_validate({"agent_name": agent} if agent else {})
+            owner = Owner.of(user_id, named.agent_name)
             body = await bounded(request, _LARGEST_FORM).body()
             form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
             control = await arun(service.store, read_control(owner))
