@@ -773,7 +773,7 @@ MUTANTS = (
         "memory/updates/rollup.py",
         "    if is_changed or texts_of((yield from read_profile(owner, was.epoch))) != plan.texts:",
         "    if False:",
-        (matrix("roll up-erase"),),
+        (FACTS,),
     ),
     Mutant(
         "what failed is not tried again",

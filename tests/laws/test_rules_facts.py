@@ -2,16 +2,17 @@
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from palimpsest import Context, FactStore, MemoryConfig, aerase_thread
+from palimpsest import Context, FactStore, MemoryConfig, aerase_thread, erase_thread
 from tests.fakes import WordEmbeddings
 from tests.laws.doors import DAY, House
 from tests.laws.embedding import embedded, embedder, indexed
-from tests.laws.talk import AGENTS, Talk, in_thread
+from tests.laws.talk import AGENTS, Talk, erase_everything, in_thread
 
 NONE, HEALTH, MONEY = "none", "health", "money"
 FACTS = {
@@ -311,6 +312,26 @@ async def test_a_roll_up_is_shown_and_tells_nothing_that_was_deleted_or_waits(sa
     assert "garden" in asked[-1].text
     assert said not in asked[-1].text
     assert "insulin" not in json.dumps(await person.api("GET", "/profile"))
+
+
+@pytest.mark.parametrize("erase", [lambda person: erase_thread(person.store, "old"), erase_everything])
+async def test_what_is_erased_while_a_roll_up_is_written_is_not_told(erase: Callable[[Talk], object]) -> None:
+    person = Person()
+    house = person.house()
+    house.memory.respond = finds
+    await house.cut("old", "The garden is large", "It has a pond")
+    person.clock.advance(2 * DAY)
+    house.memory.prompts.clear()
+
+    def erases(messages: list[BaseMessage]) -> str:
+        erase(person)
+        return finds(messages)
+
+    house.memory.respond = erases
+    await house.roll_up()
+    (asked,) = house.memory.prompts
+    assert "garden" in asked[-1].text
+    assert "garden" not in person.stored()
 
 
 async def test_a_pinned_fact_is_shown_first_whatever_is_asked() -> None:
