@@ -53,6 +53,14 @@ async def test_an_agent_without_a_name_is_the_default_one(page: Page) -> None:
     assert shown(await page.get("facts", agent_name="")) == ["Likes figs"]
 
 
+async def test_a_reload_after_an_undo_without_scripts_undoes_nothing(page: Page) -> None:
+    fact = page.facts.create("Likes figs", "preference", 0.9)
+    at = field(await page.post("facts-delete", id=fact.id, row="yes"), "at")
+    answer = await page.client.post("/page/facts-undo", data={"at": at}, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "facts")
+    assert shown(await page.get("facts", whole=True)) == ["Likes figs"]
+
+
 async def test_what_stands_in_a_fact_is_text(page: Page) -> None:
     page.facts.create("User likes <script>alert(1)</script>\nand a second line", "context", 0.9)
     text = await page.get("facts", whole=True)

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from graphs.server.api.archive import JSON_LINES
 from graphs.server.api.facts import FactEdit, NewFact, unconfirmed
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import StrictModel
 from graphs.server.page.pages import PageRequest, PageRoutes
-from graphs.server.page.rendering import HEADERS, WHY
+from graphs.server.page.rendering import HEADERS, WHY, address
 from memory.archive.entries import fact_lines
 from memory.config import Category
 from memory.facts.fact import Fact, FactChanged, FactNotFound
@@ -149,7 +149,9 @@ async def undo_change(asked: PageRequest) -> Response:
     done = await asked.facts.aundo(asked.one("at"))
     if done is None:
         raise RefusedRequest(409, "There is nothing to undo any more: the facts have changed since.")
-    if asked.is_fragment and asked.one("id") in [fact.id for fact in done.restored]:
+    if not asked.is_fragment:  # a reload would send the form again, and undo the undo
+        return RedirectResponse(address(asked.request, "facts"), 303, HEADERS)
+    if asked.one("id") in [fact.id for fact in done.restored]:
         return await show_fact(asked)
     said = f"{len(done.restored)} restored." if done.restored else "Taken back: memory is as it was before."
     answer = await _list(asked, said)
