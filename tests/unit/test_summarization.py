@@ -109,3 +109,16 @@ async def test_C5_a_synchronous_hook_does_not_run_on_the_event_loop() -> None:
     await node.ainvoke({"messages": talk(5)})
     assert where
     assert where[0] != threading.get_ident()
+
+
+def test_what_a_summary_stands_for_already_may_have_any_form() -> None:
+    node = make_node()
+    said: list[Any] = [*talk(20)]
+    before = node.invoke({"messages": said})
+
+    odd = {
+        "messages": [said[0], {"role": "event", "content": "A door opened"}, *said[1:]],
+        "context": before["context"],
+    }
+
+    assert node.invoke(odd)["summarized_messages"] == before["summarized_messages"]
