@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -45,8 +45,6 @@ PreparedSummary = Callable[[], Awaitable[WrittenSummary | None] | WrittenSummary
 
 SoFar = Callable[[WrittenSummary], bool]
 """Takes what a summary that is being written stands for already, and says whether to go on."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
