@@ -186,7 +186,8 @@ def _entry_line(kind: Kind, value: Json) -> str:
         part, told, messages = "journal", _plain(plain(entry.screened())), entry.messages
     else:
         update = read_as(Entry, value)
-        part, told, messages = "update", {name: plain(update)[name] for name in _TOLD}, update.messages
+        known = plain(update)
+        part, told, messages = "update", {name: known[name] for name in _TOLD}, update.messages
     return _line(part, {**told, "messages": [_plain(each.to_json()) for each in messages]})
 
 
