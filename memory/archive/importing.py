@@ -117,14 +117,13 @@ async def aimport(
             if something was taken in before.
     """
     facts, done, new = FactEffects(owner, config, lambda: seconds), Imported(), dict[str, _New]()
-    epoch, is_there, has_written = await arun(store, read_epoch(owner)), False, False
+    epoch, is_there = await arun(store, read_epoch(owner)), False
     try:
         async for piece in _pieces(lines, done):
             is_there = await arun(store, _write(facts, epoch, seconds, piece, done, new))
-            has_written = True
     except ValueError as error:
-        if has_written:
-            raise ValueError(f"{error}; what stands before it was taken in") from error
+        if is_there:
+            raise ValueError(f"{error}; some of what stands before it was taken in, and may be sent again") from error
         raise
     if not is_there:
         return Imported()
@@ -184,7 +183,7 @@ def _write(
                 sections, there = read_sections(entry), (yield from read_profile(owner, epoch))
                 fit = [each for each in sections if each.name not in there and screened(each.text) is None]
                 yield from write_profile(owner, fit, epoch=epoch, now=now)
-                done.sections = [each.name for each in fit]
+                done.sections += [each.name for each in fit]
             elif part == "journal":
                 journal.append(read_entry(entry, epoch=epoch))
             else:  # one that is there already stays as it is, with its progress

@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
@@ -8,11 +8,11 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from memory.archive.entries import aexport
-from memory.archive.importing import Imported, Refused
+from memory.archive.importing import Imported, Refused, aimport
 from memory.config import CATEGORIES, MemoryConfig
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from tests.archive_lines import document_of
+from tests.archive_lines import document_of, lines_of
 from tests.archives import import_document, import_lines
 
 OWNER = Owner.of("ada")
@@ -105,6 +105,29 @@ def test_a_profile_with_a_secret_or_an_order_is_left_out() -> None:
         "user.topOfMind": "Tea",
     }
     assert take_in(InMemoryStore(), document(profile=profile)).sections == ["user.topOfMind"]
+
+
+def test_the_sections_of_all_lines_are_told() -> None:
+    lines = lines_of({}) + '{"profile": {"user.work": "A carpenter"}}\n{"profile": {"user.personal": "Has a dog"}}\n'
+    assert import_lines(InMemoryStore(), OWNER, lines.encode(), CONFIG, NOW).sections == ["user.work", "user.personal"]
+
+
+@pytest.mark.parametrize(("facts", "known"), [(499, 0), (700, 500)])
+async def test_what_breaks_off_says_whether_it_may_be_in_part_and_is_sent_again(facts: int, known: int) -> None:
+    store, config = InMemoryStore(), MemoryConfig(max_facts=1_000)
+    whole = lines_of(document(*(good(f"Knows {at} songs") for at in range(facts)))).encode()
+
+    async def broken() -> AsyncIterator[bytes]:
+        for line in whole.splitlines():
+            yield line
+        raise ValueError("body: too long")
+
+    with pytest.raises(ValueError, match="body: too long") as refused:
+        await aimport(store, OWNER, config, NOW, broken())
+    said = str(refused.value).removeprefix("body: too long")
+    assert said == ("; some of what stands before it was taken in, and may be sent again" if known else "")
+    again = import_lines(store, OWNER, whole, config, NOW + 1)
+    assert (again.known, len(again.created)) == (known, facts - known)
 
 
 def test_an_editors_mark_before_the_first_line_is_no_part_of_it() -> None:
