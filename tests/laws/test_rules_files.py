@@ -18,6 +18,7 @@ from palimpsest import FactStore, open_checkpointer, open_store
 from tests.command_line import Failing, Typed
 from tests.fakes import Clock
 from tests.laws.doors import House
+from tests.laws.operations import take_in
 from tests.laws.starting import deleting_by_age, deletions_of, locked_files_wait
 from tests.laws.talk import Talk
 from tests.stores import refuses_what_expires
@@ -98,6 +99,24 @@ async def test_words_of_rows_that_moved_between_pages_go_with_an_erase(tmp_path:
         assert (await house.ask("POST", "/erase/everything", {"erase": "everything"}))[0] == 200
         assert b"axolotl" not in b"".join(await asyncio.to_thread(contents, tmp_path))
         assert {item.key: item.value for item in await store.asearch(("eve",), limit=60)} == tapirs
+
+
+@pytest.mark.parametrize("what", ["source", "fact", "thread"])
+async def test_what_is_erased_is_in_no_file_any_more_once_that_is_answered(tmp_path: Path, what: str) -> None:
+    async with open_files(tmp_path) as files:
+        house, thread = House(*files, {}, Clock(), tmp_path), str(UUID(int=1))
+        if what == "source":
+            assert await take_in(house, "diary", "I like axolotls.") == 200
+        elif what == "thread":
+            await house.say(thread, "I like axolotls.")
+        else:
+            await house.facts.acreate("Likes axolotls", "preference", 0.9)
+        await house.learn()
+        (fact,) = await house.facts.alist()
+        named = {"source": {"source": "diary"}, "fact": {"fact_id": fact.id}, "thread": {"thread_id": thread}}[what]
+        assert b"axolotls" in b"".join(await asyncio.to_thread(contents, tmp_path))
+        assert (await house.ask("POST", f"/erase/{what}", named))[0] == 200
+        assert b"axolotls" not in b"".join(await asyncio.to_thread(contents, tmp_path))
 
 
 async def test_files_that_others_could_read_are_closed_when_they_are_opened(tmp_path: Path) -> None:
