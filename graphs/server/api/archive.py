@@ -1,6 +1,5 @@
 """Everything as lines of JSON, streamed, and such lines taken in again."""
 
-import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,8 +10,6 @@ from graphs.server.api.guard import bounded, check_json, from_value_error
 from graphs.server.api.routing import AgentCall, ApiModel, MemoryRouter
 from memory.archive.entries import aexport
 from memory.archive.importing import Imported, aimport
-
-logger = logging.getLogger(__name__)
 
 router = MemoryRouter()
 
