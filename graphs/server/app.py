@@ -65,11 +65,11 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
     # It writes down why a run failed, and with each turn that traces are not sent.
     logging.getLogger("langgraph_api.worker").addFilter(_WITHOUT_TRACEBACK)
     _TRACES.addFilter(_once)
-    if service.settings.own_url:
-        with tolerated(logger, "commands in this folder do not find this server by themselves"):
-            await asyncio.to_thread(close_to_others, [ROWS])
-            await asyncio.to_thread(leave, service.settings.data_dir, service.settings.own_url)
     try:
+        if service.settings.own_url:
+            with tolerated(logger, "commands in this folder do not find this server by themselves"):
+                await asyncio.to_thread(close_to_others, [ROWS])
+                await asyncio.to_thread(leave, service.settings.data_dir, service.settings.own_url)
         yield
     finally:
         if service.settings.own_url:
