@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
+from uuid import UUID
 
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
@@ -109,8 +110,9 @@ class ServerThreads:
 
     async def revive(self, user_id: str, thread_ids: Iterable[str]) -> None:
         """Give those of the threads a row again that have none, so that they can be deleted."""
-        # An id that is there already may be another user's: only what the server has not is made.
-        ids, metadata = [*thread_ids], {} if self._single_user else {OWNER_KEY: user_id}
+        # An id that is there already may be another user's: only what the server has not is made. And a program may
+        # name its threads in the same files as it likes: for an id that is no UUID, a server refuses all of them.
+        ids, metadata = [*filter(_is_uuid, thread_ids)], {} if self._single_user else {OWNER_KEY: user_id}
         rows, threads = await rows_of(self._client(), ids), self._client().threads
         for thread_id in (each for each in ids if each not in rows):
             await as_server(threads.create(thread_id=thread_id, metadata=metadata, if_exists="do_nothing"))
@@ -122,6 +124,12 @@ class ServerThreads:
     async def delete_cron(self, cron_id: str) -> None:
         """Delete a cron: it runs no more."""
         await as_server(self._client().crons.delete(cron_id))
+
+
+def _is_uuid(thread_id: str) -> bool:
+    with suppress(ValueError):
+        return bool(UUID(thread_id))
+    return False
 
 
 async def _stop_and_delete(client: LangGraphClient, thread_id: str) -> None:

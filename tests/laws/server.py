@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from starlette.authentication import AuthCredentials, AuthenticationBackend, BaseUser, SimpleUser
@@ -57,6 +58,8 @@ class ThreadServer:
         offset: int = 0,
         **_: Any,
     ) -> list[dict[str, Any]]:
+        for each in ids or ():
+            UUID(each)  # it refuses the whole question for one that is none
         found = [
             {"thread_id": thread_id, "metadata": row}
             for thread_id, row in self.rows.items()
