@@ -327,7 +327,8 @@ def together(entries: Iterable[Entry], config: MemoryConfig) -> list[tuple[Entry
             continue
         parts = groups.setdefault((entry.thread_id, entry.model), [[]])
         turns = [one for one in (*parts[-1], entry) if one.kind == "turn"]
-        if parts[-1] and sum(not message.seen for one in turns for message in one.to_learn) > config.portion_messages:
+        new = {message.id for one in turns for message in one.to_learn if not message.seen}
+        if parts[-1] and len(new) > config.portion_messages:
             parts.append([])
         parts[-1].append(entry)
     return [*(tuple(part) for parts in groups.values() for part in parts), *suspects]

@@ -42,6 +42,18 @@ def test_B7_a_scheduled_reply_is_never_read_however_it_is_cut_apart(kind: Any, c
     assert "REPORT" not in talk.stored() + str(talk.memory.prompts)
 
 
+def test_a_thread_that_is_given_whole_again_is_read_at_once() -> None:
+    talk = Talk()
+    updater = MemoryUpdater(talk.store, lambda _: talk.memory, config=talk.settings.memory, clock=talk.clock)
+    said = [HumanMessage(f"I like thing{number}", id=f"u{number}") for number in range(14)]
+    talk.memory.replies = [TimeoutError()]
+    updater.process(ConversationContext("T", "ada", messages=said[:12]))
+    talk.clock.advance(talk.settings.memory.retry_max_seconds)
+    updater.process(ConversationContext("T", "ada", messages=said))
+    assert len(FactStore(talk.store, "ada").list()) == len(said)
+    assert len(talk.memory.prompts) == 2  # the first was in vain
+
+
 async def test_B9_the_updates_of_one_sweep_start_apart() -> None:
     talk, starts, apart = Talk(memory={"update_spacing_seconds": 0.2}), list[float](), 0.2
 
