@@ -137,6 +137,15 @@ def test_by_default_a_summary_is_due_at_four_fifths_of_what_the_model_takes() ->
     assert thread.context["running_summary"].summary
 
 
+def test_where_nobody_knows_what_the_model_takes_a_summary_is_due_at_8192_tokens() -> None:
+    thread = AgentThread(word_counter(), WINDOW)
+    untold = RecordingModel(respond=lambda _: "a summary")
+    thread.middleware = PalimpsestSummary(untold, token_counter=thread.counter, keep=("tokens", 2_000))
+    longest = max(thread.counter(view) for view in talk(thread, 40, 200))
+    assert 7_700 < longest <= 8_192
+    assert thread.context["running_summary"].summary
+
+
 def test_a_prompt_in_langchains_form_is_filled_as_there() -> None:
     prompts: list[str] = []
 
