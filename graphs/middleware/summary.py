@@ -36,7 +36,6 @@ from graphs.turn.prompt import Prompt, system_text
 from graphs.turn.run import Thread, is_kept
 from graphs.turn.state import State
 from memory import prompts
-from memory.context.budget import Budget
 from memory.context.running_summary import WrittenSummary, state_of, summary_text
 from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.context.summarizer import FlushHook
@@ -142,23 +141,19 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         max_tokens = max(2, self._max_tokens - counter.message(HumanMessage(prompts.NO_QUESTION)))
         frame = counter.message(SystemMessage(system_text("", "", " ")))
         frame = max(0, frame - counter.message(SystemMessage(summary_text(" "))))
-        budget = Budget(
-            max_tokens=max_tokens,
-            max_summary_tokens=min(self._max_summary_tokens + frame, max_tokens // 2),
-            keep_tokens=self._keep.get("tokens"),
-            keep_messages=self._keep.get("messages"),
-            trigger_messages=self._trigger_messages,
-        )
         initial, existing = self._prompts
         node = SummarizationNode(
             model=self.model,
             max_tokens=max_tokens,
+            max_summary_tokens=min(self._max_summary_tokens + frame, max_tokens // 2),
+            keep_tokens=self._keep.get("tokens"),
+            keep_messages=self._keep.get("messages"),
             token_counter=counter,
-            max_summary_tokens=budget.max_summary_tokens,
             initial_summary_prompt=initial,
             existing_summary_prompt=existing,
             name=self.name,
         )
+        budget = replace(node.summarizer.budget, trigger_messages=self._trigger_messages)
         node.summarizer = replace(node.summarizer, budget=budget, frame=frame)
         return node
 
