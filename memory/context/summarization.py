@@ -23,7 +23,7 @@ from memory.context.running_summary import (
     state_of,
 )
 from memory.context.summarizer import (
-    Calls,
+    Caller,
     Cut,
     FlushHook,
     Measured,
@@ -123,7 +123,7 @@ def summarize_messages(
             (`max_summary_tokens >= max_tokens`).
     """
     summarizer = _summarizer(options)
-    return in_this_thread(summarizer.outcome(summarizer.measured(as_messages(messages), running_summary), Calls()))
+    return in_this_thread(summarizer.outcome(summarizer.measured(as_messages(messages), running_summary), Caller()))
 
 
 async def asummarize_messages(
@@ -133,7 +133,7 @@ async def asummarize_messages(
     summarizer = _summarizer(options)
     await summarizer.counter.awarm_up()
     now = summarizer.measured(as_messages(messages), running_summary)
-    return await summarizer.outcome(now, Calls(is_awaited=True))
+    return await summarizer.outcome(now, Caller(is_awaited=True))
 
 
 class SummarizationNode(Runnable[Any, dict[str, Any]]):
@@ -183,7 +183,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - inherited
         """Return the update of the state."""
-        return self.update(input, in_this_thread(self._result(input, Calls(config))))
+        return self.update(input, in_this_thread(self._result(input, Caller(config))))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002
         """Return the update of the state."""
@@ -192,15 +192,15 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
     async def aresult(self, state: object, config: RunnableConfig | None = None) -> SummarizationResult:
         """Return what comes of the state's messages, before it is made an update."""
         await self.summarizer.counter.awarm_up()
-        return await self._result(state, Calls(config, is_awaited=True))
+        return await self._result(state, Caller(config, is_awaited=True))
 
-    async def _result(self, state: object, calls: Calls) -> SummarizationResult:
+    async def _result(self, state: object, caller: Caller) -> SummarizationResult:
         said, context = self._read(state)
         now = self._measured(said, context)
         # In a turn of many tool calls, nobody is asked again after a failure.
         failed_in = context.get(NOT_SUMMARIZED)
         has_failed = bool(failed_in) and failed_in == _turn_of(_with_ids(said, context))
-        return await self.summarizer.outcome(now, calls, waits=self.summarize == "before", has_failed=has_failed)
+        return await self.summarizer.outcome(now, caller, waits=self.summarize == "before", has_failed=has_failed)
 
     def leaves_soon(self, state: object, share: float) -> list[BaseMessage]:
         """Return the messages of a state that the next cut will take; empty if it is too early to say.
@@ -240,7 +240,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             Exception: Whatever the model raises; `ValueError` if the summary is empty.
         """
         talk = self._measured(*self._read(state)).talk
-        return in_this_thread(self.summarizer.write_summary(talk, leaving, Calls(config), begun, so_far))
+        return in_this_thread(self.summarizer.write_summary(talk, leaving, Caller(config), begun, so_far))
 
     def still_stands(self, state: object, written: WrittenSummary, leaving: Sequence[BaseMessage]) -> bool:
         """Say whether a prepared summary will do: what went into it is as it was, and the next cut begins with it.

@@ -48,7 +48,7 @@ SoFar = Callable[[WrittenSummary], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class Caller:
     """How a model is asked, and a function of the program called.
 
     Attributes:
@@ -183,7 +183,7 @@ class Summarizer:
         return Measured(talk, self.counter.each(talk.live), system, beside, handed)
 
     async def outcome(
-        self, now: Measured, calls: Calls, *, waits: bool = True, has_failed: bool = False
+        self, now: Measured, caller: Caller, *, waits: bool = True, has_failed: bool = False
     ) -> SummarizationResult:
         """Return what comes of a conversation: itself, or a summary and what still fits.
 
@@ -194,7 +194,7 @@ class Summarizer:
 
         Args:
             now: The conversation.
-            calls: How the model is asked and the hook called.
+            caller: How the model is asked and the hook called.
             waits: Whether a model may be asked. If not, the view leaves out as much as a cut would take, with whole
                 exchanges, until a prepared summary stands for it: so the next views begin as this one does, and a
                 provider's cache of the prompt holds.
@@ -210,28 +210,28 @@ class Summarizer:
             is_due = bool(leaving) or not waits
             if is_due and not has_failed:
                 with tolerated(logger, "%d messages not summarized this time", len(leaving)):
-                    return await self._cut(now, leaving, calls, waits=waits)
+                    return await self._cut(now, leaving, caller, waits=waits)
             view, left_out = self.view(talk, now.handed, now.ids(leaving))
         else:
             view = self.composed(talk)
         left, handed = LeftOut.of(talk.live, left_out), LeftOut.of(talk.live, now.handed)
         return SummarizationResult(view, talk.running, None, is_due, left, handed)
 
-    async def _cut(self, now: Measured, leaving: Sequence[int], calls: Calls, *, waits: bool) -> SummarizationResult:
+    async def _cut(self, now: Measured, leaving: Sequence[int], caller: Caller, *, waits: bool) -> SummarizationResult:
         """Put a summary in the place of what leaves, or as much of it as one that was written ahead stands for."""
         talk, done = now.talk, None
-        prepared = (await calls.call(self.prepared_summary)) if leaving and self.prepared_summary else None
+        prepared = (await caller.call(self.prepared_summary)) if leaving and self.prepared_summary else None
         cut, summary = self._usable(now, prepared, leaving, waits=waits)
         is_ready = bool(cut)
         if waits and not cut:
             cut = leaving
-            summary = (await self.write_summary(talk, [talk.live[at] for at in cut], calls))["summary"]
+            summary = (await self.write_summary(talk, [talk.live[at] for at in cut], caller))["summary"]
         after = talk.summarized(summary, cut) if cut else talk
         view, left_out = self.view(after, now.handed, now.ids(leaving))
         gone = now.ids(cut) | (set() if waits else left_out)
         new = talk.fresh(gone.difference(now.handed))
         if new and self.memory_flush_hook:
-            await calls.call(self.memory_flush_hook, new)
+            await caller.call(self.memory_flush_hook, new)
         if cut:
             taken, before = len(talk.fresh(now.ids(cut))), sum(now.counts) + now.beside
             done = Cut(taken, before, self.counter(view), self.summary_tokens(summary), is_ready)
@@ -318,7 +318,7 @@ class Summarizer:
         self,
         talk: DividedMessages,
         leaving: Sequence[BaseMessage],
-        calls: Calls,
+        caller: Caller,
         begun: WrittenSummary | None = None,
         so_far: SoFar = lambda _: True,
     ) -> WrittenSummary:
@@ -334,7 +334,7 @@ class Summarizer:
         for portion in in_portions(new, min(room, self.portion_tokens or room), self.counter):
             shown = summary if self.portion_tokens is None else ""
             prompt = self.existing_summary_prompt if shown else self.initial_summary_prompt
-            written = summary_in(await calls.ask(self.model, prompt_of(prompt, portion, shown, most)))
+            written = summary_in(await caller.ask(self.model, prompt_of(prompt, portion, shown, most)))
             if not written:
                 raise ValueError("the model returned an empty summary")
             # A model that reads portions is a small one: what it writes shorter may lose nearly all.
@@ -342,7 +342,7 @@ class Summarizer:
                 written = f"{summary}\n{written}" if summary else written
             elif self.summary_tokens(written) > share:
                 words = prompts.SHORTER_SUMMARY.replace("{max_words}", str(most)).replace("{summary}", written)
-                shorter = summary_in(await calls.ask(self.model, [HumanMessage(words)]))
+                shorter = summary_in(await caller.ask(self.model, [HumanMessage(words)]))
                 written = min(shorter or written, written, key=self.summary_tokens)
             summary = self.shortened(written)
             end = places[portion[-1].id] + 1
