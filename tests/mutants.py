@@ -286,8 +286,8 @@ MUTANTS = (
     Mutant(
         "a summary of a middleware makes an agent forget what it stands for",
         "graphs/middleware/memory.py",
-        "self._run(runtime), thread, is_whole=is_whole)",
-        "self._run(runtime), thread)",
+        "self.run(runtime), thread, is_whole=is_whole)",
+        "self.run(runtime), thread)",
         (AGENTS,),
     ),
     Mutant(

@@ -20,7 +20,6 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.config import get_config
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime, get_runtime
-from langgraph.store.base import BaseStore
 from langgraph.types import Overwrite
 
 from graphs.middleware.asked import Asking, refused, refused_in_earlier_runs, unanswered_questions
@@ -164,7 +163,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     async def abefore_agent(self, state: Any, runtime: Runtime[Any]) -> Update | None:
         """Do what `before_agent` does."""
         state, update = with_ids(state)
-        thread, run = self._thread(state), self._run(runtime)
+        thread, run = self._thread(state), self.run(runtime)
         if not thread.asked:
             return update or None
         await self._counter.tokenizer.awarm_up()
@@ -258,11 +257,11 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             return update or None
         # Where a summary took the place of messages, nobody knows what the thread holds: they were not edited away.
         is_whole = len(thread.messages) == len(state["messages"])
-        ended = await self._memory.end(self._run(runtime), thread, is_whole=is_whole)
+        ended = await self._memory.end(self.run(runtime), thread, is_whole=is_whole)
         kept = AgentMemory(**{**ended, "mode": memory.get("mode")})
         return {**update, **with_kept(self.name, state, kept)}
 
-    def cut_hook(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> FlushHook:
+    def cut_hook(self, state: Mapping[str, Any], run: Callable[[], Run]) -> FlushHook:
         """Return what writes down the messages that a summary is about to take the place of."""
 
         async def write_cut(leaving: list[BaseMessage]) -> None:
@@ -271,19 +270,15 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             questions = [] if self._learn_refused else unanswered_questions(thread.messages, state.get(ASKED_KEY))
             later = {question.id for question in questions}
             said = [one for one in thread.epochs.not_erased(leaving, state["messages"]) if one.id not in later]
-            await self._memory.write_cut(self._run(runtime), said, thread.epochs)
+            await self._memory.write_cut(run(), said, thread.epochs)
 
         return write_cut
 
-    def due(self, state: Mapping[str, Any], runtime: Runtime[Any], *of: Hashable) -> Due:
+    def due(self, state: Mapping[str, Any], run: Run, *of: Hashable) -> Due:
         """Return which summary the thread will need; `of` is what else it depends on."""
         thread = self._thread(state)
         mode = effective_mode(mode_of_newest(thread.messages), kept_by(self.name, state).get("mode"))
-        return Due.of_run(self._run(runtime), thread, mode, *of)
-
-    def place(self, runtime: Runtime[Any]) -> tuple[BaseStore, Owner] | None:
-        """Return where memory is, and whose; `None` for a run that has none."""
-        return self._run(runtime).place
+        return Due.of_run(run, thread, mode, *of)
 
     def _is_new(self, state: Mapping[str, Any]) -> bool:
         """Say whether the newest question is not the one that the turn began with."""
@@ -300,11 +295,11 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         is_written = self._learn_refused or state.get(ASKED_KEY) == thread.asked
         # Where another middleware jumped over the beginning of the turn, or asks in other words, its end writes it.
         if not is_written and not self._is_new(state) and _may_be_learned(kept_by(self.name, state)):
-            await self._memory.write_turn(self._run(request.runtime), thread)
+            await self._memory.write_turn(self.run(request.runtime), thread)
 
     async def _shown(self, request: ModelRequest[Any]) -> Shown:
         """Return the request with memory in it, and what of memory it shows."""
-        thread, run = self._thread(request.state), self._run(request.runtime)
+        thread, run = self._thread(request.state), self.run(request.runtime)
         mode_of_turn = kept_by(self.name, request.state).get("mode")
         mode = effective_mode(mode_of_newest(thread.messages), mode_of_turn)
         if self._given is None and self._memory_model is None:
@@ -339,7 +334,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     def _thread(self, state: Mapping[str, Any]) -> Thread:
         return thread_in(state, kept_by(self.name, state))
 
-    def _run(self, runtime: AnyRuntime) -> Run:
+    def run(self, runtime: AnyRuntime) -> Run:
+        """Return the run in progress, as memory sees it: whose it is, and what was chosen for it."""
         config, given, user = get_config(), runtime.context, self._user
 
         # An agent may have a context of its own, a mapping or an object, with fields of these names or without.
@@ -362,7 +358,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def _asked_by(self, runtime: ToolRuntime[Any, Any]) -> InWhoseName:
         """Return in whose name the model calls a tool."""
-        return self._run(runtime), kept_by(self.name, runtime.state)
+        return self.run(runtime), kept_by(self.name, runtime.state)
 
 
 def _with_changed(changed: Sequence[BaseMessage], state: Mapping[str, Any], update: Update) -> Update:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from operator import attrgetter
 from typing import Annotated, Any, Literal, cast, get_args
 
@@ -33,7 +33,7 @@ from graphs.process.service import MemoryService
 from graphs.process.synchronous import finished
 from graphs.turn.prepared import Due
 from graphs.turn.prompt import Prompt, system_text
-from graphs.turn.run import Thread, is_kept
+from graphs.turn.run import Run, Thread, is_kept
 from graphs.turn.state import State
 from memory import prompts
 from memory.context.running_summary import WrittenSummary, state_of, summary_text
@@ -173,13 +173,14 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         if await _is_cleared(thread):
             thread = _thread({}, thread.messages)
         when: SummarizeWhen = self._summarize if is_kept(ensure_config()) else "before"
+        run = self._run_of(runtime)
 
         async def prepared() -> WrittenSummary | None:
-            due = self._due(identified, runtime)
+            due = self._due(identified, run)
             return await self._service.summaries.get(due, waits=when == "before") if due else None
 
-        hook = self._memory.cut_hook(identified, runtime) if self._memory else self._hook
-        node = self._node(memory_flush_hook=hook, prepared_summary=prepared, model=self._counted(runtime))
+        hook = self._memory.cut_hook(identified, run) if self._memory and run else self._hook
+        node = self._node(memory_flush_hook=hook, prepared_summary=prepared, model=self._counted(run))
         node.summarize = when
         result = await node.aresult(thread.state)
         for event in summary_events(result):
@@ -203,7 +204,11 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         self._prepare(request, response)
         return response
 
-    def _due(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> Due | None:
+    def _run_of(self, runtime: Runtime[Any]) -> Callable[[], Run] | None:
+        """Return what says whose memory the run in progress uses; a program's own function is asked once for it."""
+        return cache(partial(self._memory.run, runtime)) if self._memory else None
+
+    def _due(self, state: Mapping[str, Any], run: Callable[[], Run] | None) -> Due | None:
         """Return which summary the thread will need; `None` without a thread.
 
         Where the state is not kept, as below another agent, the next call of the same thread has other messages.
@@ -212,8 +217,8 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         thread_id = configurable.get("thread_id")
         if not thread_id or not is_kept(ensure_config()):
             return None
-        if self._memory:
-            return self._memory.due(state, runtime, self)
+        if self._memory and run:
+            return self._memory.due(state, run(), self)
         return Due((vouched_in(configurable), thread_id, self), self, (str(thread_id),))
 
     def _prepare(self, request: ModelRequest[Any], response: ModelResponse[Any]) -> None:
@@ -223,14 +228,15 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
             return
         with tolerated(logger, "no summary is written ahead of time"):
             share = self._service.settings.memory.prepare_summary_share
-            due = self._due(request.state, request.runtime)
+            run = self._run_of(request.runtime)
+            due = self._due(request.state, run)
             if due is None or (share >= 1 and self._summarize == "before"):
                 return
             # Another middleware may answer itself, without an id: a summary could not name such a message.
             said: list[Any] = [message for message in response.result if message.id]
             thread = _thread(request.state, [*request.state["messages"], *said])
-            # Here, where the run says whose it is: what is written later has none.
-            model = self._counted(request.runtime)
+            # Whose it is, `_due` has asked: what is written later has no run that says so.
+            model = self._counted(run)
             self._service.summaries.begin(due, lambda: self._node(model=model), thread.state, share)
 
     def _node(self, **more: Any) -> SummarizationNode:
@@ -239,9 +245,9 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         node.summarizer = replace(node.summarizer, **more)
         return node
 
-    def _counted(self, runtime: Runtime[Any]) -> LanguageModelLike:
+    def _counted(self, run: Callable[[], Run] | None) -> LanguageModelLike:
         """Return the call of the model that the process counts, and that keeps to the budget of whose memory it is."""
-        return self._service.summary_model(self._memory.place(runtime) if self._memory else None, lambda: self.model)
+        return self._service.summary_model(lambda: run().place if run else None, lambda: self.model)
 
     def _viewed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         thread = _thread(request.state, request.messages)

@@ -116,39 +116,40 @@ class MemoryService:
             return self.lent_model
 
     def summary_model(
-        self, place: tuple[BaseStore, Owner] | None, load: Callable[[], BaseChatModel]
+        self, place: Callable[[], tuple[BaseStore, Owner] | None], load: Callable[[], BaseChatModel]
     ) -> RunnableLambda[LanguageModelInput, str]:
         """Return what is called like a model, for one summary; `BudgetUsedUp` if none may begin today.
 
         It answers with a text alone: a message that a runnable returns inside a node is streamed to the user.
 
         Args:
-            place: Where memory is, and whose, to be asked from any thread; `None` knows no budget.
+            place: Returns where memory is, and whose, to be asked from any thread; `None` knows no budget.
             load: Returns the model; it may block, and its lack fails only the summary.
         """
         limits, has_begun = self._config, False
 
-        def count() -> None:
+        def count(of: tuple[BaseStore, Owner] | None) -> None:
             """Count the call; portions of one summary are of no use, so that one that began is finished."""
             nonlocal has_begun
             is_further, has_begun, budget, until = has_begun, True, DailyBudget.of(limits), None
-            if place and budget.calls and not self.stores.is_away(place[0], "write"):
+            if of and budget.calls and not self.stores.is_away(of[0], "write"):
                 with tolerated(logger, _UNKNOWN):
-                    until = run(place[0], spend(place[1], budget, self.clock(), has_begun=is_further))
+                    until = run(of[0], spend(of[1], budget, self.clock(), has_begun=is_further))
             if until is not None:
                 raise BudgetUsedUp(until)
 
         def ask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
             # Behind the turns, on a thread: a local model does so when nobody waits for it.
-            count()
+            count(place())
             model = in_background(load())
             with self.metrics.call("summary"):
                 return model.invoke(prompt, config).text
 
         async def aask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
+            counting = functools.partial(count, place())  # here, where the run says whose it is
             try:
                 async with asyncio.timeout(limits.read_timeout_seconds):
-                    await asyncio.wrap_future(in_daemon_thread(count, "palimpsest-budget"))
+                    await asyncio.wrap_future(in_daemon_thread(counting, "palimpsest-budget"))
             except TimeoutError:
                 logger.warning("%s: the store takes its time", _UNKNOWN)
             async with asyncio.timeout(limits.model_timeout_seconds):

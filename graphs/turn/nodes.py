@@ -242,7 +242,7 @@ class ChatNodes:
     def _summarization(self, run: Run, budget: int, **more: Any) -> SummarizationNode:
         context, name = run.context, self._service.settings.memory_model or run.context.model
         return SummarizationNode(
-            model=self._service.summary_model(run.place, lambda: self._service.load_model(name, "summary")),
+            model=self._service.summary_model(lambda: run.place, lambda: self._service.load_model(name, "summary")),
             max_tokens=budget,
             max_summary_tokens=min(context.max_summary_tokens, budget // 2),
             token_counter=self._counter,

@@ -210,6 +210,25 @@ async def test_S1_S5_streams_have_the_answers_and_the_events_of_memory_only(door
     assert names == {"memory.injected": 12, "memory.queued": 12}
 
 
+async def test_no_summary_that_is_not_due_asks_whose_memory_it_is(door: str) -> None:
+    asked = list[str]()
+
+    def user(_: Any) -> str:
+        asked.append("ada")
+        return "ada"
+
+    talk = Talk(door, tools=[weather], around=with_summary, user=user)
+    await talk.say("Hello")
+    of_a_turn = len(asked)
+    talk.chat.replies = [AIMessage("", tool_calls=[CALL]), "Noted."]
+    await talk.say("And in Bergen?")
+    assert len(asked) == 2 * of_a_turn + 1, "a further call of the model is shown memory, and that is all"
+    without = Talk(door, user=user)
+    asked.clear()
+    await without.say("Hello")
+    assert of_a_turn == len(asked) + 1, "a summary that is written ahead is the user's"
+
+
 def test_the_channel_of_messages_is_the_callers() -> None:
     model, memory = RecordingModel(), PalimpsestMemory(user="ada", service=Talk().service)
     assert isinstance(

@@ -77,7 +77,7 @@ async def test_while_the_store_is_away_a_summary_asks_it_for_no_budget(caplog: p
     async with asyncio.timeout(30):
         while not talk.service.stores.any_away():  # noqa: ASYNC110 (what ends it is in the library)
             await asyncio.sleep(0.01)
-    model = talk.service.summary_model((talk.store, Owner.of("ada", "default")), lambda: talk.summaries)
+    model = talk.service.summary_model(lambda: (talk.store, Owner.of("ada", "default")), lambda: talk.summaries)
     assert await model.ainvoke("Hello.")
     assert await asyncio.to_thread(model.invoke, "Hello.")
     assert "what was used of a budget is not known" not in caplog.text
