@@ -215,10 +215,9 @@ def open_turn(
     """
     if not may_read(mode):
         return Opening(mode)
-    snapshot, thread_epoch, control, revision, receipts = yield from side_by_side(
+    snapshot, (thread_epoch, control), revision, receipts = yield from side_by_side(
         read_snapshot_with(owner, lines),
-        read_thread_epoch(thread_id),
-        read_control(owner),
+        side_by_side(read_thread_epoch(thread_id), read_control(owner)),
         read_revision(owner),
         read_receipts(owner, iso_time(before or 0)),
     )

@@ -89,12 +89,11 @@ def record(
             only if it certainly may be.
     """
     owner, notes = draft.owner, thread_namespace(draft.thread_id)
-    control, erase, stored, note, marker = yield from side_by_side(
+    control, erase, stored, (note, marker) = yield from side_by_side(
         read_control(owner),
         read_thread_erase(draft.thread_id),
         read_entries(owner, [draft.key] if view is None else None),
-        read(notes, owner.due_key),
-        read(DUE, owner.due_key),
+        side_by_side(read(notes, owner.due_key), read(DUE, owner.due_key)),
     )
     entry = replace(draft, epoch=draft.epoch or control.epoch)
     if entry.kind == "turn":  # of what a summary cuts nobody knows after which edits it was said
