@@ -212,21 +212,6 @@ class Fact:
 _ADAPTER: Final = TypeAdapter(Fact)
 
 
-def has_lapsed(fact: Fact, now: float, days: int) -> bool:
-    """Say whether a fact has waited for a yes as long as it may. What is quarantined waits until a person answers.
-
-    Args:
-        fact: Any fact.
-        now: Seconds since 1970.
-        days: How long one may wait; 0: without an end.
-    """
-    if fact.status != "waiting" or not days:
-        return False
-    # Not since it was said: an import brings what was said long ago.
-    since = moment(fact.updated_at)
-    return since is not None and now - since.timestamp() >= days * DAY_SECONDS
-
-
 def is_over(fact: Fact, now: float) -> bool:
     """Say whether a fact holds no longer: the day until which it holds has ended everywhere on earth.
 

@@ -16,7 +16,7 @@ from memory.control import Control
 from memory.door import delete, put
 from memory.facts.chain import Chain, linked
 from memory.facts.changes import Reason
-from memory.facts.fact import HELD, Fact, FactNotFound, Status, fact_ids, is_protected, to_item
+from memory.facts.fact import DAY_SECONDS, HELD, Fact, FactNotFound, Status, fact_ids, is_protected, moment, to_item
 from memory.facts.records import Confirmation, Confirmations, DeletionRecord, message_keys, text_key
 from memory.namespaces import Owner
 from memory.text import normalize
@@ -36,7 +36,7 @@ class FactSet:
         control: The user's control; what a rule changes of it is written with the facts.
         config: The limit, and which categories are protected.
         now: When the transaction is, ISO 8601.
-        rows: Active, quarantined and waiting facts, by their ids.
+        rows: Active, quarantined and waiting facts, by their ids; also those that have waited too long, until a sweep.
         homes: The store keys of rows that a hand put elsewhere than under their ids.
         said: What said facts again, by their ids, as far as it was read.
         past: Revisions that are no longer true, oldest first, as far as they were read.
@@ -78,11 +78,30 @@ class FactSet:
         """Return the facts that count: those that may be injected."""
         return [fact for fact in self.rows.values() if fact.status == "active"]
 
+    def has_lapsed(self, fact: Fact) -> bool:
+        """Say whether a fact has waited for a yes as long as it may. What is quarantined waits until a person answers.
+
+        Nobody is shown it any more, nor says yes to it. Rules still find it in the rows: its messages are not told, and
+        said again it waits on.
+        """
+        if fact.status != "waiting" or not self.config.approval_days:
+            return False
+        # Not since it was said: an import brings what was said long ago.
+        since, now = moment(fact.updated_at), moment(self.now)
+        if since is None or now is None:
+            return False
+        return (now - since).total_seconds() >= self.config.approval_days * DAY_SECONDS
+
+    def shown(self) -> list[Fact]:
+        """Return what a person is shown of the rows: all but what has waited too long."""
+        return [fact for fact in self.rows.values() if not self.has_lapsed(fact)]
+
     def find(self, fact_id: str) -> Fact:
-        """Return the fact of an id; `FactNotFound` if none that is there has it."""
-        if fact_id not in self.rows:
+        """Return the fact of an id; `FactNotFound` if none that a person is shown has it."""
+        fact = self.rows.get(fact_id)
+        if fact is None or self.has_lapsed(fact):
             raise FactNotFound(fact_id)
-        return self.rows[fact_id]
+        return fact
 
     def saying(self, content: str, status: Status = "active") -> Fact | None:
         """Return the fact of this status that says the same, whatever case, spacing, form or trailing punctuation."""

@@ -19,11 +19,9 @@ from memory.facts.fact import (
     Fact,
     fact_ids,
     from_item,
-    has_lapsed,
     is_fact_id,
     is_over,
     may_be_used,
-    moment,
     strongest_first,
 )
 from memory.facts.fact_set import FactSet
@@ -59,10 +57,9 @@ def read_fact_set(
         looked_up: Which keys of their history are read, for what is about to be added. With it comes how often each
             fact was said again, for the order in which they go at the limit.
         whole: Whether all of their history is read, with the records of what was deleted, and how often each fact was
-            said again. Facts that have waited too long for a yes are there as well; otherwise they are left out, also
-            before a sweep deletes them.
+            said again.
         now: When that is, ISO 8601; without it, nothing has waited too long.
-        config: The limit, and which categories are protected.
+        config: The limit, which categories are protected, and how long facts wait for a yes.
     """
     facts, history, again = (owner.namespace(kind) for kind in ("facts", "history", "confirmations"))
     control, rows, past, said = yield from side_by_side(
@@ -71,7 +68,7 @@ def read_fact_set(
         scan(history) if whole else read_many(history, looked_up or ()),
         read_many(again, ()) if looked_up is None and not whole else scan(again),
     )
-    found = _fact_set_of(owner, control, config or MemoryConfig(), now, rows, whole=whole)
+    found = _fact_set_of(owner, control, config or MemoryConfig(), now, rows)
     items = [item for item in past if item and belongs(item.value, control.epoch)]
     found.past = sorted((fact for _, fact in _read(filter(is_revision, items), control.epoch)), key=by_time)
     found.notes = {item.key: item.value for item in items if not is_revision(item)}
@@ -79,17 +76,12 @@ def read_fact_set(
     return found
 
 
-def _fact_set_of(
-    owner: Owner, control: Control, config: MemoryConfig, now: str, items: Sequence[Item], *, whole: bool
-) -> FactSet:
+def _fact_set_of(owner: Owner, control: Control, config: MemoryConfig, now: str, items: Sequence[Item]) -> FactSet:
     rows: dict[str, Fact] = {}
     homes: dict[str, str] = {}
-    time = moment(now)
     # Rows of our own writes first: where a hand copied one, the copy gets another id.
     ordered = sorted(items, key=lambda item: not is_fact_id(item.key))
     for item, fact in _read(ordered, control.epoch):
-        if not whole and time and has_lapsed(fact, time.timestamp(), config.approval_days):
-            continue
         own = item.key if is_fact_id(item.key) else fact.id
         ids = chain([own] if own else [], fact_ids(owner.due_key, fact.content))
         fact_id = next(each for each in ids if each not in rows)

@@ -19,7 +19,6 @@ from memory.facts.fact import (
     checked,
     checked_content,
     checked_expiry,
-    has_lapsed,
     is_over,
     review_digest,
 )
@@ -341,7 +340,7 @@ def sweep(facts: FactSet, now: float) -> tuple[int, int]:
         How many of each. Said again, the ones are learned again, and the others wait again.
     """
     over = [fact for fact in facts.active() if is_over(fact, now)]
-    lapsed = [fact for fact in facts.rows.values() if has_lapsed(fact, now, facts.config.approval_days)]
+    lapsed = [fact for fact in facts.rows.values() if facts.has_lapsed(fact)]
     for fact in over:
         facts.archive(fact.id, "ended")
     if lapsed:

@@ -136,6 +136,17 @@ def test_what_nobody_decides_ends_by_itself_before_any_sweep_and_said_again_it_w
     assert person.waits() == [DIABETES]
 
 
+@pytest.mark.parametrize("is_swept", [False, True])
+def test_said_again_after_too_long_it_waits_and_its_first_message_is_not_told(person: Person, is_swept: bool) -> None:
+    person.journals("My injections keep me busy.")
+    person.says(DIABETES)
+    person.clock.advance(30 * DAY)
+    if is_swept:
+        run(person.store, clean(ADA, person.config, person.clock()))
+    person.says(DIABETES, thread="other", message="m9")
+    assert (person.waits(), person.told()) == ([DIABETES], [])
+
+
 def test_with_no_end_it_waits(person: Person) -> None:
     person = Person(approval_days=0)
     person.says(DIABETES)
