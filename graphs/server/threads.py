@@ -53,6 +53,17 @@ async def rows_of(client: LangGraphClient, thread_ids: Iterable[str]) -> dict[st
     return rows
 
 
+def may_have_row(thread_id: str) -> bool:
+    """Say whether a server may have a row of a thread: it names each by a UUID, and knows it by no other spelling.
+
+    In the same files a program may name its threads as it likes. A server that is asked for such an id among others
+    refuses them all.
+    """
+    with suppress(ValueError):
+        return str(UUID(thread_id)) == thread_id
+    return False
+
+
 class ServerThreads:
     """What users have made on the server that this process is; what is unknown and what is another's look the same.
 
@@ -110,9 +121,8 @@ class ServerThreads:
 
     async def revive(self, user_id: str, thread_ids: Iterable[str]) -> None:
         """Give those of the threads a row again that have none, so that they can be deleted."""
-        # An id that is there already may be another user's: only what the server has not is made. And a program may
-        # name its threads in the same files as it likes: for an id that is no UUID, a server refuses all of them.
-        ids, metadata = [*filter(_is_uuid, thread_ids)], {} if self._single_user else {OWNER_KEY: user_id}
+        # An id that is there already may be another user's: only what the server has not is made.
+        ids, metadata = [*filter(may_have_row, thread_ids)], {} if self._single_user else {OWNER_KEY: user_id}
         rows, threads = await rows_of(self._client(), ids), self._client().threads
         for thread_id in (each for each in ids if each not in rows):
             await as_server(threads.create(thread_id=thread_id, metadata=metadata, if_exists="do_nothing"))
@@ -124,12 +134,6 @@ class ServerThreads:
     async def delete_cron(self, cron_id: str) -> None:
         """Delete a cron: it runs no more."""
         await as_server(self._client().crons.delete(cron_id))
-
-
-def _is_uuid(thread_id: str) -> bool:
-    with suppress(ValueError):
-        return bool(UUID(thread_id))
-    return False
 
 
 async def _stop_and_delete(client: LangGraphClient, thread_id: str) -> None:

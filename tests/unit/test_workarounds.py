@@ -1,13 +1,24 @@
 """Each fault of others that we work around is there without us, so that we learn when it is mended, and not with us."""
 
+import json
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState, StateGraph
+
+from graphs.server.workarounds import lost_rows
+from graphs.settings import Settings
+from palimpsest import open_checkpointer
+from tests.laws.server import ThreadServer
 
 DELETES = """
 import asyncio, os, sys
@@ -54,3 +65,57 @@ def test_a_state_after_an_input_that_is_no_message_can_be_read_as_history_alone(
         graph.get_state(config)
     (newest,) = graph.get_state_history(config, limit=1)
     assert [one.text for one in newest.values["messages"]] == ["Hi.", "Hello."]
+
+
+class SavingLate(ThreadServer):
+    """A server that has lost rows: threads whose values are there, and how many it was asked for."""
+
+    def __init__(self, rows: dict[str, dict[str, Any]]) -> None:
+        super().__init__(rows, InMemorySaver())
+        self.valued, self.asked_for = list[str](), 0
+
+    async def search(self, *, ids: Sequence[str] | None = None, **options: Any) -> list[dict[str, Any]]:
+        self.asked_for += len(ids or ())
+        return await super().search(ids=ids, **options)
+
+    async def update_state(self, thread_id: str, values: None, *, as_node: str) -> None:
+        assert (values, as_node, self.rows[thread_id]["graph_id"]) == (None, "__copy__", "chat")
+        self.valued.append(thread_id)
+
+
+async def begun(folder: Path, threads: Mapping[str, str]) -> None:
+    """Have threads begun one after another, each by a user."""
+    async with open_checkpointer(folder / "checkpoints.sqlite"):
+        pass
+    rows = [
+        (thread_id, json.dumps({"graph_id": "chat", "langgraph_auth_user_id": user} if user else {"graph_id": "chat"}))
+        for thread_id, user in threads.items()
+    ]
+    with closing(sqlite3.connect(folder / "checkpoints.sqlite")) as file, file:
+        values = "(?, '', '1', 'json', '{}', CAST(? AS BLOB))"
+        columns = "thread_id, checkpoint_ns, checkpoint_id, type, checkpoint, metadata"
+        file.executemany(f"INSERT INTO checkpoints ({columns}) VALUES {values}", rows)
+
+
+async def test_all_threads_that_were_begun_last_are_given_back_and_no_others_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [str(UUID(int=number)) for number in range(1, 701)]
+    await begun(tmp_path, dict.fromkeys(ids, ""))
+    server = SavingLate({each: {"graph_id": "chat"} for each in ids[:450]})
+    monkeypatch.setattr(lost_rows, "get_client", server.client)
+    await lost_rows.give_back(Settings(data_dir=tmp_path, single_user=True))
+    assert (sorted(server.rows), sorted(server.valued)) == (ids, ids[450:])
+    assert server.asked_for == 400
+
+
+async def test_threads_that_no_server_would_name_so_keep_no_other_from_being_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = str(UUID(int=0xABC))
+    others = ["zzzzzzzz-zzzz-zzzz-zzzz-zzzzzzzzzzzz", "of a program", ours.upper(), UUID(int=1).hex]
+    await begun(tmp_path, dict.fromkeys([ours, *others], ""))
+    server = SavingLate({})
+    monkeypatch.setattr(lost_rows, "get_client", server.client)
+    await lost_rows.give_back(Settings(data_dir=tmp_path, single_user=True))
+    assert server.rows == {ours: {"graph_id": "chat"}}

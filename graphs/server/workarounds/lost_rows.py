@@ -16,21 +16,17 @@ from langgraph_sdk import get_client
 
 from graphs.process.data_folder import CHECKPOINTS
 from graphs.process.identity import OWNER_KEY, as_server
-from graphs.server.threads import rows_of
+from graphs.server.threads import may_have_row, rows_of
 from graphs.settings import Settings
 from memory.door import tolerated
 from memory.turn import MODE_KEY, MODES
 
 logger = logging.getLogger(__name__)
 
-_LAST = 100
-"""So many threads, those that were begun last, may have been begun within the seconds before a crash."""
+_PAGE = 100
 
-# The key is read alone, without a row, and in the order of writing: a clock may have gone back. A server asked for an
-# id that is no UUID, as a program may name its threads in the same file, refuses the whole question.
-_BEGUN = """
-    SELECT thread_id FROM checkpoints WHERE checkpoint_ns = '' AND thread_id LIKE '________-____-____-____-____________'
-    GROUP BY thread_id ORDER BY MIN(rowid) DESC LIMIT :limit"""
+# The key is read alone, without a row, and in the order of writing: a clock may have gone back.
+_BEGUN = "SELECT thread_id FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id ORDER BY MIN(rowid) DESC"
 _SAID = "SELECT metadata FROM checkpoints WHERE thread_id = :thread AND checkpoint_ns = '' ORDER BY checkpoint_id"
 
 
@@ -43,16 +39,22 @@ async def give_back(settings: Settings) -> None:
     from graphs.persistence.sqlite_saver import checkpoints_in  # which a server with a database does not need
 
     read, client, given = checkpoints_in(settings.data_dir / CHECKPOINTS).read, get_client(), 0
-    begun = [str(thread_id) for (thread_id,) in await read(_BEGUN, {"limit": _LAST})]
-    rows = await rows_of(client, begun)
-    for thread_id in (each for each in begun if each not in rows):
-        with tolerated(logger, "the row of thread %s is not given back", thread_id):
-            said = [json.loads(metadata) for (metadata,) in await read(_SAID, {"thread": thread_id})]
-            if row := row_of(said, settings.single_user):
-                await as_server(client.threads.create(thread_id=thread_id, metadata=row, if_exists="raise"))
-                # It copies the newest checkpoint, and the row has its values then.
-                await as_server(client.threads.update_state(thread_id, None, as_node="__copy__"))
-                given += 1
+    begun = [thread_id for (thread_id,) in await read(_BEGUN, {}) if may_have_row(thread_id)]
+    # The server writes all of its rows at once: no thread begun before one whose row it has was lost.
+    for at in range(0, len(begun), _PAGE):
+        page, is_any_lost = begun[at : at + _PAGE], False
+        rows = await rows_of(client, page)
+        for thread_id in (each for each in page if each not in rows):
+            with tolerated(logger, "the row of thread %s is not given back", thread_id):
+                said = [json.loads(metadata) for (metadata,) in await read(_SAID, {"thread": thread_id})]
+                if row := row_of(said, settings.single_user):
+                    is_any_lost = True
+                    await as_server(client.threads.create(thread_id=thread_id, metadata=row, if_exists="raise"))
+                    # It copies the newest checkpoint, and the row has its values then.
+                    await as_server(client.threads.update_state(thread_id, None, as_node="__copy__"))
+                    given += 1
+        if not is_any_lost:
+            break
     if given:
         logger.info("%d threads that were begun just before a crash have their rows again", given)
 
