@@ -75,6 +75,23 @@ def test_a_thread_that_is_made_again_is_readable_at_once(server: DevServer, mode
         assert len(client.threads.get_history(thread_id, limit=100)) >= 4
 
 
+def test_a_thread_whose_row_was_saved_before_its_first_run_is_there_as_it_was(
+    server: DevServer, model: StubModel
+) -> None:
+    with get_sync_client(url=server.url) as client:
+        thread_id = client.threads.create(metadata={"title": "Who I am"})["thread_id"]
+    server.restart()  # which saves the row; the next time that rows are saved is ten seconds away
+    with get_sync_client(url=server.url) as client:
+        client.runs.wait(thread_id, "chat", input=say("My name is Ada."))
+    server.kill9()
+    server.start()
+    with get_sync_client(url=server.url) as client:
+        assert said(client, thread_id) == SAID
+        row: Any = client.threads.get(thread_id)
+        assert [each["content"] for each in row["values"]["messages"]] == SAID
+        assert (row["metadata"]["graph_id"], row["metadata"]["title"]) == ("chat", "Who I am")
+
+
 def test_while_the_data_folder_is_away_the_answer_is_503_and_the_log_says_why(
     server: DevServer, model: StubModel
 ) -> None:

@@ -119,3 +119,36 @@ async def test_threads_that_no_server_would_name_so_keep_no_other_from_being_giv
     monkeypatch.setattr(lost_rows, "get_client", server.client)
     await lost_rows.give_back(Settings(data_dir=tmp_path, single_user=True))
     assert server.rows == {ours: {"graph_id": "chat"}}
+
+
+async def test_a_row_that_was_saved_before_the_first_run_becomes_its_owners_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adas, bobs, known = (str(UUID(int=number)) for number in (1, 2, 3))
+    await begun(tmp_path, {adas: "ada", bobs: "bob", known: "ada"})
+    server = SavingLate(
+        {
+            adas: {"owner": "ada", "title": "Who I am"},
+            bobs: {"owner": "eve"},
+            known: {"owner": "ada", "graph_id": "other"},
+        }
+    )
+    monkeypatch.setattr(lost_rows, "get_client", server.client)
+    await lost_rows.give_back(Settings(data_dir=tmp_path))
+    assert server.valued == [adas]
+    assert server.rows == {
+        adas: {"owner": "ada", "title": "Who I am", "graph_id": "chat"},
+        bobs: {"owner": "eve"},
+        known: {"owner": "ada", "graph_id": "other"},
+    }
+
+
+async def test_where_nobody_logs_in_a_row_may_name_an_owner_of_the_clients_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread_id = str(UUID(int=1))
+    await begun(tmp_path, {thread_id: ""})
+    server = SavingLate({thread_id: {"owner": "sales"}})
+    monkeypatch.setattr(lost_rows, "get_client", server.client)
+    await lost_rows.give_back(Settings(data_dir=tmp_path, single_user=True))
+    assert server.rows == {thread_id: {"owner": "sales", "graph_id": "chat"}}

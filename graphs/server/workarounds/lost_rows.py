@@ -1,7 +1,8 @@
 """Threads whose rows `langgraph dev` had not saved yet when it was killed: their rows are made again at start.
 
 It saves rows every ten seconds, and our saver each checkpoint at once (langgraph-runtime-inmem 0.36.7). Whose a thread
-is, the server wrote into its checkpoints. What was deleted has none, nor has a run without a thread.
+is, the server wrote into its checkpoints. What was deleted has none, nor has a run without a thread. A row that was
+saved before the first run names no graph, and the server shows no state of its thread: it is completed.
 
 What would mend it: rows that are saved with the checkpoint. This file goes then, with its call in `graphs/server`;
 `tests/e2e/test_after_a_crash.py` shows what it is for.
@@ -13,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
 
 from graphs.process.data_folder import CHECKPOINTS
 from graphs.process.identity import OWNER_KEY, as_server
@@ -31,7 +33,7 @@ _SAID = "SELECT metadata FROM checkpoints WHERE thread_id = :thread AND checkpoi
 
 
 async def give_back(settings: Settings) -> None:
-    """Make the rows of threads that were begun just before a crash, with their values.
+    """Make or complete the rows of threads that were begun just before a crash, with their values.
 
     Raises:
         Exception: Whatever the file of checkpoints and the server raise.
@@ -44,19 +46,29 @@ async def give_back(settings: Settings) -> None:
     for at in range(0, len(begun), _PAGE):
         page, is_any_lost = begun[at : at + _PAGE], False
         rows = await rows_of(client, page)
-        for thread_id in (each for each in page if each not in rows):
+        for thread_id in (each for each in page if not rows.get(each, {}).get("graph_id")):
+            there = rows.get(thread_id)
             with tolerated(logger, "the row of thread %s is not given back", thread_id):
                 said = [json.loads(metadata) for (metadata,) in await read(_SAID, {"thread": thread_id})]
-                if row := row_of(said, settings.single_user):
+                row = row_of(said, settings.single_user)
+                # A row that is there stays its owner's, where there are owners.
+                if row and (there is None or row.get(OWNER_KEY) in (None, there.get(OWNER_KEY))):
                     is_any_lost = True
-                    await as_server(client.threads.create(thread_id=thread_id, metadata=row, if_exists="raise"))
-                    # It copies the newest checkpoint, and the row has its values then.
-                    await as_server(client.threads.update_state(thread_id, None, as_node="__copy__"))
+                    await as_server(_make_or_complete(client, thread_id, row, is_there=there is not None))
                     given += 1
         if not is_any_lost:
             break
     if given:
         logger.info("%d threads that were begun just before a crash have their rows again", given)
+
+
+async def _make_or_complete(client: LangGraphClient, thread_id: str, row: dict[str, Any], is_there: bool) -> None:
+    if is_there:
+        await client.threads.update(thread_id, metadata=row)
+    else:
+        await client.threads.create(thread_id=thread_id, metadata=row, if_exists="raise")
+    # It copies the newest checkpoint, and the row has its values then.
+    await client.threads.update_state(thread_id, None, as_node="__copy__")
 
 
 def row_of(said: Sequence[Mapping[str, Any]], single_user: bool) -> dict[str, Any] | None:
