@@ -120,14 +120,19 @@ async def test_what_is_erased_is_in_no_file_any_more_once_that_is_answered(tmp_p
 
 
 async def test_a_thread_that_a_program_named_as_no_server_would_keeps_none_from_being_erased(tmp_path: Path) -> None:
+    now = asyncio.get_running_loop().time
     async with open_files(tmp_path) as files:
         house = House(*files, {}, Clock(), tmp_path)
         await house.say("of a program", "I like axolotls.")
         del house.rows["of a program"]
         await house.say(str(UUID(int=1)), "I like figs.")
         await house.learn()
+        before = now()
         status, done = await house.ask("POST", "/erase/everything", {"erase": "everything"})
         assert (status, done["threads"], done["still_in_threads"]) == (200, 1, ["of a program"])
+        assert now() - before < 6  # it would wait longer for what the server may still delete
+        assert "once more" not in done["note"]  # which would not help
+        assert "delete them with that program" in done["note"]
 
 
 async def test_files_that_others_could_read_are_closed_when_they_are_opened(tmp_path: Path) -> None:

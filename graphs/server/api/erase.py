@@ -12,6 +12,7 @@ from graphs.persistence import checkpointed_threads, leave_no_bytes
 from graphs.process.identity import LOCAL_USER
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
+from graphs.server.threads import may_have_row
 from memory.backfill import taking_back
 from memory.door import tolerated
 from memory.facts.rows import read_fact_set
@@ -161,19 +162,28 @@ async def erase_everything(call: AgentCall, _: Erasure) -> Erased:
     items = await call.run(erase.erase_user(call.user_id, call.now))
     # After a crash a thread may have checkpoints and no row, and the server deletes only what has one.
     await server.revive(call.user_id, {*fed, *await orphans_of(call)})
-    left = set[str]()
+    left, deletable = set[str](), set[str]()
     for pause in _PAUSES:
         await asyncio.sleep(pause)
         for thread_id in await server.all_of(call.user_id):
             with tolerated(logger, "thread %s is not deleted", thread_id):
                 await server.delete(thread_id)
                 deleted.add(thread_id)
-        if not (left := await _threads(call)):
+        rows, orphans = await server.all_of(call.user_id), await orphans_of(call)
+        left, deletable = {*rows, *orphans}, {*rows, *filter(may_have_row, orphans)}
+        if not deletable:
             break
     # Once more: a turn that was under way when its thread went may have written its update down in between.
     items += await call.run(erase.erase_user(call.user_id, call.now))
     call.service.forget(call.owner.segment)
     await leave_no_bytes(call.service.settings.data_dir)
     logger.info("erased everything of a user: threads %d, items %d, threads left %d", len(deleted), items, len(left))
-    note = "Some threads could not be deleted: ask once more." if left else ""
+    notes = list[str]()
+    if deletable:
+        notes.append("Some threads could not be deleted: ask once more.")
+    if left - deletable:
+        notes.append(
+            "The server cannot delete threads that a program named in its own way: delete them with that program."
+        )
+    note = " ".join(notes)
     return Erased(threads=len(deleted), crons=len(crons), items=items, still_in_threads=sorted(left), note=note)
