@@ -16,7 +16,7 @@ def let_turns_wait(service: MemoryService, *, read: float = PATIENCE, write: flo
 
 async def all_have_answered(service: MemoryService) -> None:
     """Return once no store is in doubt any more."""
-    probes = [one for ways in list(service.stores._probes.values()) for one in ways.values()]
+    probes = [one for ways in service.stores._probes.values() for one in ways.values()]
     await asyncio.gather(*(asyncio.wait({one.probing}) for one in probes if one.probing))
 
 

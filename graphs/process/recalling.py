@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import replace
 from functools import partial
-from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore
 
 from graphs.process.embedders import Embedder
+from graphs.process.synchronous import ByStore
 from memory.door import Handlers, in_daemon_thread, run, tolerated
 from memory.facts.fact import Fact
 from memory.namespaces import Owner
@@ -79,14 +79,14 @@ class Recalling:
         self._embedder = embedder
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._stores: WeakKeyDictionary[BaseStore, OrderedDict[Owner, UserIndex]] = WeakKeyDictionary()
+        self._stores = ByStore[OrderedDict[Owner, UserIndex]](OrderedDict)
         self.behind = WorkBehind(self._follow, "palimpsest-recall", "the index of %s is not up to date")
         self.making = WorkBehind(self._make, "palimpsest-vectors", "no vectors are made for %s")
 
     def index(self, store: BaseStore, owner: Owner) -> UserIndex:
         """Return a user's index, empty if it is not there."""
         with self._lock:
-            indexes = self._stores.setdefault(store, OrderedDict())
+            indexes = self._stores[store]
             index = indexes.setdefault(owner, UserIndex())
             indexes.move_to_end(owner)
             return index
@@ -94,7 +94,7 @@ class Recalling:
     def held(self, store: BaseStore) -> Mapping[Owner, UserIndex]:
         """Return the indexes that are held of a store's users."""
         with self._lock:
-            return dict(self._stores.get(store, {}))
+            return dict(self._stores[store])
 
     async def recall(self, store: BaseStore, owner: Owner, opening: Opening, asked: Callable[[], Asked]) -> Recalled:
         """Return what has to do with a turn's message; nothing where nothing is known, or what failed is logged.
@@ -133,7 +133,7 @@ class Recalling:
 
     def updated(self, store: BaseStore, owner: Owner) -> None:
         """Bring up to date what this process holds of an owner whose memory has changed, and make vectors."""
-        if owner in self._stores.get(store, ()):
+        if owner in self._stores[store]:
             self.behind.ask(store, owner)
         elif self._embedder:
             self.making.ask(store, owner)
@@ -167,5 +167,5 @@ class Recalling:
         embed: Handlers = {Embed: lambda effect: embedder.documents(effect.texts)}
         if made := run(store, make_vectors(owner, embedder.name), embed):
             logger.info("made %d vectors for %s", made, owner.due_key)
-            if owner in self._stores.get(store, ()):
+            if owner in self._stores[store]:
                 self.behind.ask(store, owner)

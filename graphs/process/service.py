@@ -8,7 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.runnables import RunnableConfig, RunnableLambda
@@ -22,6 +22,7 @@ from graphs.process.metrics import Metrics
 from graphs.process.model_failures import ModelUnavailable
 from graphs.process.models import Purpose, ainvoke, in_background, resolve
 from graphs.process.recalling import Recalling
+from graphs.process.synchronous import ByStore
 from graphs.settings import Settings
 from graphs.turn.prepared import PreparedSummaries
 from graphs.turn.stores import LeftTurns, Stores
@@ -87,7 +88,7 @@ class MemoryService:
         self._worker = Worker()
         self._stores: WeakSet[BaseStore] = WeakSet()
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
-        self._done: WeakKeyDictionary[BaseStore, dict[str, float]] = WeakKeyDictionary()
+        self._done = ByStore[dict[str, float]](dict)
         # Conversations whose model could not be asked.
         self._waiting: dict[tuple[Owner, str], BaseStore] = {}
         self._queue = MemoryUpdateQueue(self._process, memory_config=self._config)
@@ -268,7 +269,7 @@ class MemoryService:
 
         Where the clock was set back since, nobody knows: it is done.
         """
-        done = self._done.setdefault(store, {})
+        done = self._done[store]
         if 0 <= self.clock() - done.get(kinds[0], -math.inf) < period:
             return None
         found = await arun(store, outbox.owners_with(*kinds), self._config.store_timeout_seconds)
@@ -277,7 +278,7 @@ class MemoryService:
 
     def _take_over(self, store: BaseStore) -> None:
         """Look, once for each store, for what an earlier process left behind."""
-        if "outbox" in self._done.get(store, ()):
+        if "outbox" in self._done[store]:
             return
 
         def look() -> None:
@@ -290,7 +291,7 @@ class MemoryService:
         with tolerated(logger, "could not look for pending updates"):  # the next turn tries again
             # A thread, as the turn that is under way waits for neither the store nor what is found there.
             in_daemon_thread(look, "palimpsest-start")
-            self._done.setdefault(store, {})["outbox"] = self.clock()
+            self._done[store]["outbox"] = self.clock()
 
     def wake(self, owner: Owner, thread_id: str) -> None:
         """Apply what waits of an owner's thread now, on a background thread, in every store this process works on."""

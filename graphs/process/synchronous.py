@@ -4,8 +4,9 @@ import asyncio
 import functools
 import os
 import threading
-from collections.abc import Coroutine, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Generic, TypeVar
+from weakref import ref
 
 from langgraph.store.base import BaseStore, Op, Result
 
@@ -47,15 +48,9 @@ def is_awaited() -> bool:
     return threading.current_thread().name != _THREAD
 
 
-@functools.lru_cache(maxsize=4)
-def _threaded(store: BaseStore) -> BaseStore:
-    # One for as long as the store is the same: the process knows stores by their identity.
-    return ThreadedStore(store)
-
-
 def asked_here(store: BaseStore | None) -> BaseStore | None:
     """Return a store as the work in progress may ask it: on threads, where its agent is called without `await`."""
-    return store if store is None or is_awaited() else _threaded(store)
+    return store if store is None or is_awaited() else ThreadedStore(store)
 
 
 class ThreadedStore(BaseStore):
@@ -68,6 +63,13 @@ class ThreadedStore(BaseStore):
     def __init__(self, inner: BaseStore) -> None:
         self.inner = inner
 
+    # Each run makes its own: those around one store are one, so that work behind the turns is not begun twice.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ThreadedStore) and self.inner is other.inner
+
+    def __hash__(self) -> int:
+        return hash((ThreadedStore, id(self.inner)))
+
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry the operations out."""
         return self.inner.batch(ops)
@@ -75,3 +77,35 @@ class ThreadedStore(BaseStore):
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry the operations out on a thread of their own: one that hangs takes no thread from the event loop."""
         return await asyncio.wrap_future(in_daemon_thread(lambda: self.inner.batch(ops), "palimpsest-store"))
+
+
+def unwrapped(store: BaseStore) -> BaseStore:
+    """Return a store without what lets a run ask it on threads."""
+    return store.inner if isinstance(store, ThreadedStore) else store
+
+
+class ByStore(Generic[T]):
+    """What a process knows of each store, for as long as that lives; stores are told apart by identity alone.
+
+    What was seen on a store's threads is kept from turn to turn, and apart from what was seen where the store itself is
+    awaited: one way may work while the other fails.
+
+    Args:
+        new: Makes what is known of a store in the beginning.
+    """
+
+    def __init__(self, new: Callable[[], T]) -> None:
+        self._new = new
+        self._known: dict[tuple[int, bool], tuple[ref[BaseStore], T]] = {}
+
+    def __getitem__(self, store: BaseStore) -> T:
+        key, every = (id(unwrapped(store)), isinstance(store, ThreadedStore)), self._known
+        known = every.get(key)
+        if known is None:
+            # Another thread may be first.
+            known = every.setdefault(key, (ref(unwrapped(store), lambda _: every.pop(key, None)), self._new()))
+        return known[1]
+
+    def values(self) -> list[T]:
+        """Return what is known of all stores that live."""
+        return [known for _, known in list(self._known.values())]

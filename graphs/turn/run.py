@@ -19,7 +19,7 @@ from langgraph_sdk import get_client
 
 from graphs.process.identity import as_server, known_as, owner_of_run, vouched_in
 from graphs.process.models import ModelProfile, fit_to_profile, profile
-from graphs.process.synchronous import ThreadedStore, asked_here
+from graphs.process.synchronous import asked_here, unwrapped
 from graphs.settings import Settings
 from graphs.turn.context import Context, context_of
 from graphs.turn.state import MemoryState, Receipt, State
@@ -78,8 +78,8 @@ class Run:
         self.thread_id = str(self._configurable.get("thread_id") or STATELESS)
         # Here, as every store and saver would refuse it later, each in its own words.
         check_encodable("thread_id", self.thread_id)
-        user, inner = vouched_in(self._configurable), store.inner if isinstance(store, ThreadedStore) else store
-        self.thread: Hashable = (id(inner), user, owner, self.thread_id)
+        user = vouched_in(self._configurable)
+        self.thread: Hashable = (id(unwrapped(store)) if store is not None else 0, user, owner, self.thread_id)
         self.known_as = known_as(self._configurable) or user or ""
         self._graph, _, _ = str(self._configurable.get("checkpoint_ns") or "").rpartition("|")
         self.is_below = bool(self._graph)

@@ -9,10 +9,10 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import Context
 from typing import Literal, TypeVar
-from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore
 
+from graphs.process.synchronous import ByStore
 from memory.door import StoreEffects, arun, delete, in_daemon_thread, read, tolerated
 from memory.namespaces import PROBE
 from memory.turn import Closing
@@ -57,7 +57,7 @@ class Stores:
 
     def __init__(self, *, read: float, write: float) -> None:
         self.seconds: dict[Access, float] = {"read": read, "write": write}
-        self._probes: WeakKeyDictionary[BaseStore, dict[Access, _Probe]] = WeakKeyDictionary()
+        self._probes = ByStore[dict[Access, _Probe]](dict)
         self._writing: set[asyncio.Task[object]] = set()
 
     async def ask(self, store: BaseStore, access: Access, work: Callable[[], Awaitable[T]]) -> T:
@@ -101,18 +101,18 @@ class Stores:
 
     def is_away(self, store: BaseStore, access: Access) -> bool:
         """Say whether a store is not to be asked; a write begins with reads."""
-        away = [one for of, one in self._probes.get(store, {}).items() if one.is_away and of in ("read", access)]
+        away = [one for of, one in self._probes[store].items() if one.is_away and of in ("read", access)]
         for one in away:
             one.begin(store)  # the event loop that it was probed on may have ended
         return bool(away)
 
     def doubt(self, store: BaseStore, access: Access) -> None:
         """Find out, in the background, whether a store that fails or takes its time is away for everyone."""
-        self._probes.setdefault(store, {}).setdefault(access, _Probe(access)).begin(store)
+        self._probes[store].setdefault(access, _Probe(access)).begin(store)
 
     def any_away(self) -> bool:
         """Say whether any store is."""
-        return any(one.is_away for probes in list(self._probes.values()) for one in list(probes.values()))
+        return any(one.is_away for probes in self._probes.values() for one in list(probes.values()))
 
 
 class _Probe:
