@@ -119,7 +119,11 @@ def fitting_facts(
 
 def fact_line(fact: Fact) -> str:
     """Return the one line of a fact, `- [{category} | {confidence:.2f}] {content}`."""
-    return f"- [{fact.category} | {fact.confidence:.2f}] {escape(fact.content)}"
+    return _labelled(fact, escape(fact.content))
+
+
+def _labelled(fact: Fact, shown: str) -> str:
+    return f"- [{fact.category} | {fact.confidence:.2f}] {shown}"
 
 
 def _fact_of(said: Mapping[str, object]) -> Fact:
@@ -156,7 +160,7 @@ def line_of(document: Document) -> str:
 
 def _text(sections: str, facts: Iterable[Fact], max_tokens: int, token_counter: TextCounter) -> str:
     active = sorted((fact for fact in facts if fact.status == "active"), key=lambda fact: -fact.confidence)
-    lines = [fact_line(fact) for fact in active if escape(fact.content)]
+    lines = [_labelled(fact, shown) for fact in active if (shown := escape(fact.content))]
     kept = [lines[place] for place in _fitting(sections, lines, max_tokens, token_counter)]
     # Without a section, the first fact is cut where no fact fits whole: a part of it is more than nothing.
     text = _join(sections, kept or (() if sections else lines[:1]))
