@@ -12,7 +12,7 @@ from typing import Final, Self
 from langgraph.store.base import Item
 
 from memory.config import MemoryConfig
-from memory.control import Control, belongs, read_control
+from memory.control import Control, belongs, read_control, read_epoch
 from memory.door import StoreEffects, delete, read_many, scan, side_by_side
 from memory.facts.chain import by_time
 from memory.facts.fact import (
@@ -72,8 +72,18 @@ def read_fact_set(
     items = [item for item in past if item and belongs(item.value, control.epoch)]
     found.past = sorted((fact for _, fact in _read(filter(is_revision, items), control.epoch)), key=by_time)
     found.notes = {item.key: item.value for item in items if not is_revision(item)}
-    found.said = {item.key: Confirmations.of_item(item) for item in said if item and belongs(item.value, control.epoch)}
+    found.said = _confirmations_in(said, control.epoch)
     return found
+
+
+def read_confirmations(owner: Owner) -> StoreEffects[dict[str, Confirmations]]:
+    """Read how often each of an owner's facts was said again, by their ids: for who has the facts already."""
+    epoch, items = yield from side_by_side(read_epoch(owner), scan(owner.namespace("confirmations")))
+    return _confirmations_in(items, epoch)
+
+
+def _confirmations_in(items: Iterable[Item | None], epoch: str) -> dict[str, Confirmations]:
+    return {item.key: Confirmations.of_item(item) for item in items if item and belongs(item.value, epoch)}
 
 
 def _fact_set_of(owner: Owner, control: Control, config: MemoryConfig, now: str, items: Sequence[Item]) -> FactSet:

@@ -19,7 +19,7 @@ from graphs.server.api.routing import (
 from memory.config import Category
 from memory.facts.fact import DAY_SECONDS, Fact, FactChanged, FactNotFound, Held, Source, Status, timestamp
 from memory.facts.records import Confirmations
-from memory.facts.rows import read_fact_set
+from memory.facts.rows import read_confirmations
 
 router = MemoryRouter()
 
@@ -173,7 +173,7 @@ async def _page(call: Call, asked: FactFilter, facts: Sequence[Fact]) -> dict[st
 
 async def unconfirmed(call: Call, facts: Sequence[Fact], days: int) -> list[Fact]:
     """Return those of the facts that for so many days nobody wrote, edited or said; pinned ones need no word."""
-    said, since = (await call.run(read_fact_set(call.owner, ()))).said, timestamp(call.now - days * DAY_SECONDS)
+    said, since = await call.run(read_confirmations(call.owner)), timestamp(call.now - days * DAY_SECONDS)
     return [
         fact
         for fact in facts
@@ -192,8 +192,9 @@ async def get_fact(call: AgentCall, fact_id: str) -> FactDetail:
     """Read one fact, also one in whose place another is."""
     facts, count, times = call.facts, 0, list[str]()
     try:
-        fact, said = await facts.aget(fact_id), await facts.aconfirmations(fact_id)
-        count, times = said.count, list(said.times)
+        fact, said = await facts.aget(fact_id), await call.run(read_confirmations(call.owner))
+        again = said.get(fact_id, Confirmations())
+        count, times = again.count, list(again.times)
     except FactNotFound:
         *_, fact = (each for each in await facts.ahistory(fact_id) if each.id == fact_id)
         if fact.replaced_by in ("", fact_id):

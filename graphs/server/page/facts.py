@@ -15,7 +15,7 @@ from graphs.server.page.rendering import HEADERS, WHY, address
 from memory.archive.entries import fact_lines
 from memory.config import Category
 from memory.facts.fact import Fact, FactChanged, FactNotFound
-from memory.facts.rows import read_fact_set
+from memory.facts.rows import read_confirmations
 from memory.journal.journal import read_journal
 
 pages = PageRoutes()
@@ -60,7 +60,7 @@ async def _list(asked: PageRequest, said: str = "", undo: str = "", *, wanted: F
     return asked.show(
         "facts.html", "facts",
         wanted=wanted.model_copy(update={"offset": offset}), facts=facts[offset : offset + PAGE_SIZE],
-        total=len(facts), of_all=len(everything), confirmed=(await asked.run(read_fact_set(asked.owner, ()))).said,
+        total=len(facts), of_all=len(everything), confirmed=await asked.run(read_confirmations(asked.owner)),
         is_learning=asked.control.learning and asked.config.enabled, is_used=asked.control.use,
         # Not what is searched for, because servers log addresses.
         page_size=PAGE_SIZE, said=said, undo=undo, seen=wanted.model_dump(exclude={"text"}, exclude_defaults=True),
@@ -91,8 +91,8 @@ async def add_from_form(asked: PageRequest) -> Response:
 @pages.answers("GET fact")
 async def show_fact(asked: PageRequest, template: str = "fact_row.html", mine: FactEdit | None = None) -> Response:
     """Show one fact as it is, or with another template."""
-    fact, facts = await asked.facts.aget(asked.one("id")), await asked.run(read_fact_set(asked.owner, ()))
-    return asked.show(template, "facts", fact=fact, confirmed=facts.said, mine=mine)
+    fact, confirmed = await asked.facts.aget(asked.one("id")), await asked.run(read_confirmations(asked.owner))
+    return asked.show(template, "facts", fact=fact, confirmed=confirmed, mine=mine)
 
 
 @pages.answers("GET fact-edit")
