@@ -206,6 +206,7 @@ class Drain(Job):
         last, owner, now, is_done = claim.batch[-1], self.owner, self.now(), not later
         # After the last portion of all, what is left is read with the rest.
         keys = claim.keys if later or self._waiting else None
+        # A transaction reads each thing once: receipts and lines, which are written below, come in this batch.
         (there, control), outcome, _, _ = yield from side_by_side(
             side_by_side(outbox.read_entries(owner, keys), read_control(owner)),
             change_facts(owner, found, thread_id=last.thread_id, epoch=last.epoch, now=now, config=self.config),
