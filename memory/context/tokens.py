@@ -209,7 +209,7 @@ class TokenCounter:
         tokenizer: Tokenizer | None = None,
         size: int = CACHED_MESSAGES,
     ) -> None:
-        self.tokenizer = tokenizer or Tokenizer()
+        self.tokenizer = tokenizer or shared_tokenizer()
         self._count_messages = count_messages
         self._size = size
         self._young: dict[int, int] = {}
@@ -263,6 +263,12 @@ class TokenCounter:
                     self._young[key] = count
             counts.append(count)
         return counts
+
+
+@functools.cache
+def shared_tokenizer() -> Tokenizer:
+    """Return the tokenizer of this process: it is loaded once, whoever counts."""
+    return Tokenizer()
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from graphs.chat import build_graph
 from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
+from memory.context.tokens import count_tokens, shared_counter, shared_tokenizer
 from memory.door import arun
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
@@ -53,6 +54,15 @@ async def test_a_preview_tells_of_past_conversations_and_of_nothing_that_waits(p
     seen = (await page.client.post("/preview", json={"message": "How was the harbour festival? And my asthma?"})).json()
     assert "asthma" not in seen["block"] + seen["recalled"]
     assert text in seen["recalled"]
+
+
+async def test_a_preview_counts_exactly_from_the_first_one_on(page: Page, caplog: pytest.LogCaptureFixture) -> None:
+    page.learns("User is allergic to peanuts", "User plays the cello")
+    shared_tokenizer.cache_clear()  # as in a process that has counted nothing yet
+    shared_counter.cache_clear()
+    seen = (await page.client.post("/preview", json={"message": "What should I cook?"})).json()
+    assert seen["tokens"] == count_tokens(seen["block"]) + count_tokens(seen["recalled"])
+    assert "estimated" not in caplog.text
 
 
 async def test_bad_input_names_its_field(page: Page) -> None:

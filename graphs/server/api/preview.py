@@ -48,7 +48,8 @@ async def preview_of(call: Call, message: str) -> Preview:
     """Return what a new thread would be shown: the graph's own choice, made for a thread that there is not."""
     settings, now = call.service.settings, call.now
     context = fit_to_profile(Context(), profile("", settings))
-    budget, counter = memory_share(context), TokenCounter()
+    budget, counter = memory_share(context), TokenCounter.of(None)
+    await counter.awarm_up()
     opening = await call.run(open_turn(call.owner, "", "read_only", None))
     snapshot = opening.snapshot
     if snapshot is None or not snapshot.is_used:
