@@ -81,7 +81,7 @@ def gather(files: Iterable[str]) -> ImportPlan:
             plan.conversations.append(Conversation(*key, messages))
     if plan.flaws and not (plan.conversations or plan.facts):
         raise Refused(f"{plan.flaws[0].place}: {plan.flaws[0].reason}")
-    plan.conversations.sort(key=lambda each: (each.begun, each.origin, each.id))
+    plan.conversations.sort(key=lambda each: (each.messages[0].time, each.origin, each.id))
     return plan
 
 

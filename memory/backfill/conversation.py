@@ -1,6 +1,6 @@
 """A conversation that was held elsewhere, in the one form that every export comes to. Pure."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain, count
@@ -10,7 +10,6 @@ from pydantic import TypeAdapter
 
 from memory.message import Role, StoredMessage, stored_id
 from memory.text import digest, sanitize, without_middle
-from memory.updates.transcript import exchanges
 
 Origin = Literal["chatgpt", "claude", "jsonl"]
 
@@ -19,8 +18,6 @@ PASTED: Final = "pasted-"
 
 _TOLD: Final = ("id", "role", "name", "text", "time")
 _SECONDS = TypeAdapter(datetime)
-# What one pending update holds: as much as one extraction reads.
-_PORTION_CHARS: Final = 24_000
 
 
 class Flaw(NamedTuple):
@@ -49,11 +46,6 @@ class Conversation:
     goes_on: bool = False
     facts: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict, compare=False)
-
-    @property
-    def begun(self) -> str:
-        """When the first message was said, ISO 8601 in UTC."""
-        return min((message.time for message in self.messages), default="")
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON form in which it is sent to the memory API."""
@@ -109,35 +101,3 @@ def unique(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
         named = next(one for one in (replace(message, id=name) for name in names) if found.get(one.id, one) == one)
         found.setdefault(named.id, named)
     return tuple(found.values())
-
-
-def short_id(message_id: str) -> str:
-    """Return by what it is noted that a message was written down: enough within one conversation, and no text."""
-    return digest("message", message_id)[:12]
-
-
-def to_portions(conversation: Conversation, known: Collection[str], limit: int) -> list[tuple[StoredMessage, ...]]:
-    """Return what of a conversation is new, cut between exchanges into what is read together, oldest first.
-
-    A portion begins with the reply that its first message answers, marked as seen: a "yes" needs its question.
-
-    Args:
-        conversation: All of it.
-        known: The `short_id` of each message that was written down before.
-        limit: The most messages of one portion; an exchange that alone has more is not cut.
-    """
-    cut: list[list[StoredMessage]] = []
-    before: StoredMessage | None = None
-    size = chars = 0
-    for exchange in exchanges(conversation.messages):
-        fresh = [one for one in exchange if short_id(one.id) not in known]
-        if fresh:
-            more = sum(len(one.text) for one in fresh)
-            if not cut or size + len(fresh) > limit or chars + more > _PORTION_CHARS:
-                cut.append([replace(before, seen=True)] if before else [])
-                size = chars = 0
-            # What is known of an exchange gives the new its meaning.
-            cut[-1].extend(one if one in fresh else replace(one, seen=True) for one in exchange)
-            size, chars = size + len(fresh), chars + more
-        before = exchange[-1] if exchange[-1].role == "assistant" else None
-    return [tuple(portion) for portion in cut]

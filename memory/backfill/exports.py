@@ -1,8 +1,8 @@
-"""One conversation of an export as the provider writes it: ChatGPT's tree, Claude's list. Pure."""
+"""One conversation of an export as its provider writes it, or one message as a line of JSON. Pure."""
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -14,40 +14,44 @@ Json = Mapping[str, Any]
 _NEITHER_SIDE = ("system", "developer", "tool", "function")
 _ROLES: Mapping[object, Role] = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
 # What the two show as talk; others are tools' output, thoughts, and instructions that the user keeps.
-_TALK = frozenset({"text", "multimodal_text", "voice_note"})
+_TALK = frozenset({"text", "multimodal_text", "voice_note", "audio_transcription"})
 _MEMORIES = ("conversations_memory", "project_memories")
 _OTHER_BRANCH: Final = "message of another branch"
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])\s+|\n+")  # noqa: RUF001 - full-width punctuation is meant
 _MARKS = " \t#*-_•"
 
 
-class _Node(NamedTuple):
-    """A message of an export, whichever provider wrote it.
+class _Said(NamedTuple):
+    """What a message of an export says.
 
     Attributes:
-        id: Its id there.
         role: Who said it; `None` for neither side.
-        time: When; where it does not tell, the one before does.
         text: What was said.
         pasted: Texts that came with it.
         others: The kinds of what it holds besides.
     """
 
-    id: object
     role: Role | None
-    time: object
-    text: str
-    pasted: Sequence[str]
-    others: Sequence[str]
+    text: object
+    pasted: list[str]
+    others: list[str]
 
 
 def read_conversation(value: Json) -> Conversation:
     """Return the conversation that an entry of an export describes; `ValueError` says what is wrong with it."""
     try:
         if "mapping" in value:
-            return read_chatgpt(value)
+            tree = {key: (_at(node, "parent"), _at(node, "message")) for key, node in value["mapping"].items()}
+            identity = value.get("conversation_id") or value.get("id")
+            return _branch("chatgpt", identity, tree, value.get("current_node"), value.get("create_time"))
         if "chat_messages" in value:
-            return read_claude(value)
+            # Older exports tell neither ids nor what answers what.
+            listed = {
+                each.get("uuid") or at: (each.get("parent_message_uuid"), each)
+                for at, each in enumerate(value["chat_messages"])
+            }
+            leaf = value.get("current_leaf_message_uuid")
+            return _branch("claude", value.get("uuid"), listed, leaf, value.get("created_at"))
         if is_export(value):
             return Conversation("claude", "", facts=_remembered(value))
     except (TypeError, AttributeError) as error:  # a list for an id, a number for a list: no provider writes that
@@ -70,99 +74,72 @@ def _remembered(value: Json) -> tuple[str, ...]:
     return tuple(bare for line in lines if " " in (bare := line.strip(_MARKS).replace("**", "")))
 
 
-def read_chatgpt(value: Json) -> Conversation:
-    """Return a conversation of ChatGPT's export: of its tree, the branch that ends at `current_node`.
+def _branch(
+    origin: Origin, identity: object, messages: Mapping[Any, tuple[Any, Any]], leaf: object, time: object
+) -> Conversation:
+    """Return the conversation whose newest message is the leaf.
 
     What the user edited away or had answered again hangs on other branches, and is not read.
+
+    Args:
+        origin: Where it was held.
+        identity: Its id there.
+        messages: Under its key each message, after the key of the one that it answers.
+        leaf: The key of the newest message that the user saw; otherwise the last one is that.
+        time: When it was begun: so old is what does not tell when it was said, nor does the message before.
     """
-    if not isinstance(value["mapping"], Mapping):
-        raise ValueError("`mapping` must be an object of nodes")
-    parents = {key: _at(node, "parent") for key, node in value["mapping"].items() if isinstance(node, Mapping)}
-    messages = {key: _at(value, "mapping", key, "message") for key in parents}
-    nodes = {key: _of_chatgpt(key, message) for key, message in messages.items() if isinstance(message, Mapping)}
-    leaf = value.get("current_node")
-    if leaf not in parents:
-        leaf = max(nodes, key=lambda key: (_seconds(nodes[key].time), key), default=None)
-    branch = [nodes[key] for key in _branch(parents, leaf) if key in nodes]
-    identity = value.get("conversation_id") or value.get("id")
-    return _conversation("chatgpt", identity, branch, len(nodes), value.get("create_time"))
-
-
-def _of_chatgpt(key: str, message: Json) -> _Node:
-    kind = str(_at(message, "content", "content_type") or "text")
-    parts = list(_at(message, "content", "parts") or ())
-    # Images and sound are objects; the transcript of a sound is what was said.
-    told = [(part, _at(part, "text") if isinstance(part, Mapping) else part) for part in parts]
-    text = "\n".join(text for _, text in told if isinstance(text, str))
-    others = [str(_at(part, "content_type")) for part, text in told if part and not isinstance(text, str)]
-    role = _ROLES.get(_at(message, "author", "role"))
-    is_hidden = _at(message, "metadata", "is_visually_hidden_from_conversation")
-    if kind not in _TALK:
-        role, others = None, [*others, kind]
-    # What the model says to a tool is said to nobody.
-    elif not role or is_hidden or message.get("recipient", "all") != "all":
-        role, others = None, [*others, "tool or hidden message"] if text.strip() else others
-    return _Node(message.get("id") or key, role, message.get("create_time"), text, (), others)
-
-
-def read_claude(value: Json) -> Conversation:
-    """Return a conversation of Claude's export; where its messages name their parents, the branch of the newest."""
-    listed = value["chat_messages"]
-    if not isinstance(listed, list):
-        raise ValueError("`chat_messages` must be a list")
-    messages = _objects(listed)
-    parents = {each["uuid"]: each.get("parent_message_uuid") for each in messages if each.get("uuid")}
-    branch = messages
-    if any(each.get("parent_message_uuid") in parents for each in messages):
-        leaf = value.get("current_leaf_message_uuid")
-        path = _branch(parents, leaf if leaf in parents else messages[-1].get("uuid"))
-        by_id = {each.get("uuid"): each for each in messages}
-        branch = [by_id[key] for key in path]
-    begun = value.get("created_at")
-    return _conversation("claude", value.get("uuid"), [_of_claude(each) for each in branch], len(messages), begun)
-
-
-def _of_claude(message: Json) -> _Node:
-    blocks, attachments = _objects(message.get("content")), _objects(message.get("attachments"))
-    texts = [each.get("text") for each in blocks if each.get("type") in _TALK]
-    said = "\n\n".join(each for each in texts if isinstance(each, str) and each.strip())
-    extracted = [(each.get("file_name") or "pasted", each.get("extracted_content")) for each in attachments]
-    pasted = [f"[{name}] {text}" for name, text in extracted if isinstance(text, str) and text.strip()]
-    others = [str(each.get("type")) for each in blocks if each.get("type") not in _TALK]
-    others += ["file"] * len(_objects(message.get("files"))) + ["attachment"] * (len(attachments) - len(pasted))
-    said = said or (message["text"] if isinstance(message.get("text"), str) else "")
-    role = _ROLES.get(message.get("sender"))
-    return _Node(message.get("uuid"), role, message.get("created_at"), said, pasted, others)
-
-
-def _conversation(
-    origin: Origin, identity: object, branch: Sequence[_Node], messages: int, begun: object
-) -> Conversation:
-    """Return the conversation of these messages, oldest first, of so many that there are with other branches."""
-    said: list[StoredMessage] = []
-    left, time = Counter({_OTHER_BRANCH: messages - len(branch)}), begun
-    for node in branch:
-        time = node.time or time
-        left.update(node.others)
-        if node.role is None:
+    path = dict[Any, None]()
+    at = leaf if leaf in messages else next(reversed([*messages]), None)
+    while at in messages and at not in path:  # a tree that somebody tied into a ring ends where it comes round
+        path[at] = None
+        at = messages[at][0]
+    is_tree = any(parent in messages for parent, _ in messages.values())
+    branch = [*reversed(path)] if is_tree else [*messages]
+    said, left = list[StoredMessage](), Counter[str]()
+    left[_OTHER_BRANCH] = sum(isinstance(messages[key][1], Mapping) for key in messages.keys() - {*branch})
+    for key in branch:
+        message = messages[key][1]
+        if not isinstance(message, Mapping):
             continue
-        for text in node.pasted:
-            if one := said_by(node.role, text, time):
-                said.append(replace(one, id=PASTED + one.id))
-        if one := said_by(node.role, node.text, time, id=node.id):
-            said.append(one)
+        time = message.get("create_time") or message.get("created_at") or time
+        told = _read(message)
+        left.update(told.others)
+        texts = [*((PASTED, None, text) for text in told.pasted), ("", message.get("id") or key, told.text)]
+        for mark, name, text in texts:
+            if told.role and (one := said_by(told.role, text, time, id=name)):
+                said.append(replace(one, id=mark + one.id))
     # In an export without ids its first message names it, as long as nobody edits that.
     named = text_id(identity) or (said[0].id if said else "")
     return Conversation(origin, named, unique(said), left_out=+left)
 
 
-def _branch(parents: Mapping[Any, object], leaf: object) -> list[Any]:
-    """Return the keys from the root to a leaf; a tree that somebody tied into a ring ends where it comes round."""
-    path: dict[Any, None] = {}
-    while isinstance(leaf, str) and leaf in parents and leaf not in path:
-        path[leaf] = None
-        leaf = parents[leaf]
-    return list(reversed(path))
+def _read(message: Json) -> _Said:
+    """Return what a message says: parts of one kind at ChatGPT, blocks with a kind each at Claude."""
+    content, kind = message.get("content"), str(_at(message, "content", "content_type") or "text")
+    texts, pasted, others = list[str](), list[str](), list[str]()
+    for part in _list(_at(content, "parts") or content):
+        text = part if isinstance(part, str) else _at(part, "text")
+        sort = "text" if isinstance(part, str) else str(_at(part, "type") or _at(part, "content_type"))
+        if isinstance(text, str) and sort in _TALK:
+            texts.append(text)
+        elif part:
+            others.append(sort)
+    for each in _list(message.get("attachments")):
+        text = _at(each, "extracted_content")
+        if isinstance(text, str) and text.strip():
+            pasted.append(f"[{each.get('file_name') or 'pasted'}] {text}")
+        else:
+            others.append("attachment")
+    others += ["file"] * len(_list(message.get("files")))
+    said = "\n".join(filter(str.strip, texts)) or message.get("text")
+    role = _ROLES.get(_at(message, "author", "role") or message.get("sender"))
+    is_hidden = _at(message, "metadata", "is_visually_hidden_from_conversation")
+    if kind not in _TALK:
+        role, others = None, [*others, kind]
+    # What the model says to a tool is said to nobody.
+    elif not role or is_hidden or message.get("recipient", "all") != "all":
+        role, others = None, [*others, *(["tool or hidden message"] if said else [])]
+    return _Said(role, said, pasted, others)
 
 
 def _at(value: object, *path: str) -> Any:
@@ -172,12 +149,8 @@ def _at(value: object, *path: str) -> Any:
     return value
 
 
-def _objects(value: object) -> list[Json]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
-
-
-def _seconds(time: object) -> float:
-    return time if isinstance(time, int | float) else 0.0  # as it is: no float holds a very large whole number
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def read_line(value: Json, conversation: str) -> tuple[str, StoredMessage] | None:

@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 
 from memory.backfill.conversation import Conversation
-from memory.backfill.exports import read_chatgpt
-from memory.backfill.sources import ImportSource, open_source
-from memory.backfill.taking_back import TakenBack, erase_source
-from memory.backfill.taking_in import SourceGone, TakenIn, take_talk_in
+from memory.backfill.exports import read_conversation
+from memory.backfill.source import ImportSource, SourceGone, TakenBack, TakenIn, erase_source, open_source, take_in
 from memory.config import MemoryConfig
 from memory.door import run
 from memory.facts.fact import Fact
@@ -25,7 +23,7 @@ OLD = "2023-04-05T10:00:00"
 
 def talk(identity: str, *texts: str, begun: str = OLD) -> Conversation:
     said: Talk = [each for text in texts for each in (("user", text), ("assistant", f"So {text}"))]
-    return read_chatgpt(chatgpt(identity, begun, said))
+    return read_conversation(chatgpt(identity, begun, said))
 
 
 FIGS = talk("figs", "I like figs.", "My sister lives in Oslo.")
@@ -40,10 +38,7 @@ def take(
     bench: MemoryBench, *conversations: Conversation, learn: bool = True, source: ImportSource | None = None
 ) -> list[TakenIn]:
     source = source or opened(bench)
-    return [
-        run(bench.store, take_talk_in(ADA, source, each, now=bench.clock(), learn=learn, portion_messages=4))
-        for each in conversations
-    ]
+    return [run(bench.store, take_in(ADA, source, each, now=bench.clock(), learn=learn)) for each in conversations]
 
 
 def erased(bench: MemoryBench, name: str = "chatgpt") -> TakenBack:
@@ -58,13 +53,13 @@ def facts(bench: MemoryBench) -> list[Fact]:
 def test_it_is_evidence_before_it_is_learned_and_keeps_its_dates() -> None:
     bench = MemoryBench()
     (done,) = take(bench, FIGS, learn=False)
-    assert (done.told, done.queued) == (4, 0)
+    assert (done.journal, done.queued) == (4, 0)
     assert [(entry.day, entry.source) for entry in bench.journal()] == [("2023-04-05", "turn")] * 2
     assert all(entry.written == iso_time(bench.clock())[:10] for entry in bench.journal())  # what retention counts from
     assert bench.model.prompts == []
 
     (done,) = take(bench, FIGS)
-    assert (done.told, done.queued, done.updates, done.known) == (0, 4, 1, 0)
+    assert (done.journal, done.queued, done.updates, done.known) == (0, 4, 1, 0)
     before = bench.journaled()
     bench.drain_all()
     assert bench.journaled() == before
@@ -175,7 +170,7 @@ def test_a_conversation_belongs_to_one_source() -> None:
     bench = MemoryBench()
     take(bench, FIGS)
     (done,) = take(bench, FIGS, source=opened(bench, "again"))
-    assert (done.elsewhere, done.told, done.queued) == ("chatgpt", 0, 0)
+    assert done == TakenIn(elsewhere=1)
 
 
 def test_a_large_import_makes_room_before_what_was_said_here() -> None:

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.backfill.conversation import Conversation, Flaw, said_by, short_id, to_portions
-from memory.backfill.exports import read_chatgpt, read_claude, read_conversation
+from memory.backfill.conversation import Conversation, Flaw, said_by
+from memory.backfill.exports import read_conversation
 from memory.backfill.files import Unreadable, read_file
-from memory.message import StoredMessage
 from tests.exports import FIGS, chatgpt, claude, jsonl, zipped
 
 BEGUN = "2023-04-05T10:00:00"
@@ -54,7 +53,7 @@ def test_an_export_is_read_from_its_zip_its_list_and_one_conversation(make: Any,
         assert each == read_as[0]
     (found,) = read_as[0]
     assert isinstance(found, Conversation)
-    assert (found.id, found.begun) == ("c1", "2023-04-05T10:00:00+00:00")
+    assert (found.id, found.messages[0].time) == ("c1", "2023-04-05T10:00:00+00:00")
     assert [one.role for one in found.messages] == ["user", "assistant", "user", "assistant"]
 
 
@@ -65,10 +64,7 @@ def test_of_a_tree_the_branch_is_read_that_the_user_saw_last() -> None:
     edited["message"] |= {"id": "edited", "content": {"content_type": "text", "parts": ["My sister lives in Bodø."]}}
     value["mapping"]["edited"] = edited
     value["current_node"] = "edited"
-    assert texts(read_chatgpt(value)) == [*TEXTS[:2], "My sister lives in Bodø."]
-    # Without the mark, the branch with the newest message is what was seen last.
-    value["current_node"] = None
-    assert texts(read_chatgpt(value)) == TEXTS
+    assert texts(read_conversation(value)) == [*TEXTS[:2], "My sister lives in Bodø."]
 
 
 def test_only_talk_is_read() -> None:
@@ -80,7 +76,7 @@ def test_only_talk_is_read() -> None:
         "c1-4": {"author": {"role": "tool"}},
     }.items():
         value["mapping"][key]["message"] |= change
-    assert texts(read_chatgpt(value)) == ["A cat."]
+    assert texts(read_conversation(value)) == ["A cat."]
 
 
 def test_claudes_branches_end_at_the_newest_message() -> None:
@@ -89,7 +85,7 @@ def test_claudes_branches_end_at_the_newest_message() -> None:
         message["parent_message_uuid"] = before["uuid"] if before else "00000000-0000-4000-8000-000000000000"
     again = {**value["chat_messages"][-1], "uuid": "again", "text": "Hm.", "content": []}
     value["chat_messages"].append(again)
-    assert texts(read_claude(value)) == [*TEXTS[:3], "Hm."]
+    assert texts(read_conversation(value)) == [*TEXTS[:3], "Hm."]
 
 
 def test_claudes_messages_without_ids_are_read_in_their_order() -> None:
@@ -97,7 +93,7 @@ def test_claudes_messages_without_ids_are_read_in_their_order() -> None:
     value = claude("c1", BEGUN, FIGS)
     for message in value["chat_messages"]:
         del message["uuid"]
-    assert texts(read_claude(value)) == TEXTS
+    assert texts(read_conversation(value)) == TEXTS
 
 
 def test_lines_are_read_and_bad_ones_named(tmp_path: Path) -> None:
@@ -109,7 +105,7 @@ def test_lines_are_read_and_bad_ones_named(tmp_path: Path) -> None:
     first, second, *flaws, last = read(tmp_path, lines)
     assert [texts(first), texts(second), texts(last)] == [TEXTS[:2], TEXTS[2:], ["Last."]]
     assert isinstance(last, Conversation)
-    assert (last.id, last.begun) == ("given", "2023-11-14T22:13:20+00:00")
+    assert (last.id, last.messages[0].time) == ("given", "2023-11-14T22:13:20+00:00")
     assert [flaw.place.rpartition(" ")[2] for flaw in flaws if isinstance(flaw, Flaw)] == ["6", "7", "8", "9", "11"]
     reasons = [flaw.reason for flaw in flaws if isinstance(flaw, Flaw)]
     assert reasons[0].startswith("time must be ISO 8601")
@@ -225,26 +221,8 @@ def test_whatever_an_entry_holds_it_is_read_or_refused(value: Any) -> None:
             read_conversation(value)
 
 
-messages = st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.text(max_size=5)), max_size=30)
-
-
-@given(messages, st.sets(st.integers(0, 29)), st.integers(1, 9))
-def test_what_is_new_stands_in_one_portion_each_and_nothing_else_does(
-    said: list[tuple[Any, str]], known: set[int], limit: int
-) -> None:
-    all_messages = [StoredMessage(str(at), role, text, BEGUN) for at, (role, text) in enumerate(said)]
-    conversation = Conversation("jsonl", "c", tuple(all_messages))
-    before = {short_id(str(at)) for at in known}
-    cut = to_portions(conversation, before, limit)
-    new = [one.id for portion in cut for one in portion if not one.seen]
-    assert new == [one.id for one in all_messages if short_id(one.id) not in before]
-    assert all(any(not one.seen for one in portion) for portion in cut)
-    # Cut anew from all of it, the same portions come: a second run writes the same updates down.
-    assert to_portions(conversation, before, limit) == cut
-
-
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_a_conversation_survives_the_way_to_the_server(identity: str, text: str) -> None:
     value = chatgpt("c1", BEGUN, [("user", text), ("assistant", "Well.")]) | {"conversation_id": identity}
-    found = read_chatgpt(value)
+    found = read_conversation(value)
     assert Conversation.from_json(json.loads(json.dumps(found.to_json()))) == found

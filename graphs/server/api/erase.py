@@ -13,7 +13,7 @@ from graphs.process.identity import LOCAL_USER
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from graphs.server.threads import may_have_row
-from memory.backfill import taking_back
+from memory.backfill import source
 from memory.door import tolerated
 from memory.facts.rows import read_fact_set
 from memory.facts.words import Wording
@@ -86,7 +86,7 @@ async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
 @router.answers("POST /erase/source", 404)
 async def erase_source(call: AgentCall, wanted: SourceErasure) -> Erased:
     """Take back what was imported under a name: journal, pending updates, and the facts that nothing else supports."""
-    done = await call.run(taking_back.erase_source(call.owner, wanted.source, call.now, call.config))
+    done = await call.run(source.erase_source(call.owner, wanted.source, call.now, call.config))
     call.service.forget(call.owner.segment)
     await leave_no_bytes(call.service.settings.data_dir)
     return Erased(items=done.items, facts_kept=done.kept, facts_restored=done.restored)

@@ -14,8 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Message
 
 from graphs.process.causes import FileUnusable
-from memory.backfill.taking_back import SourceNotFound
-from memory.backfill.taking_in import LearningPaused, SourceGone
+from memory.backfill.source import LearningPaused, SourceGone, SourceNotFound
 from memory.facts.fact import DuplicateFact, FactNotFound, MemoryFull
 
 

@@ -13,8 +13,7 @@ from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.routing import LARGEST_BODY, AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from graphs.server.api.updates import updates_of
 from memory.backfill.conversation import Conversation, Origin
-from memory.backfill.sources import ImportSource, open_source, read_source, read_sources
-from memory.backfill.taking_in import SourceGone, take_talk_in
+from memory.backfill.source import ImportSource, SourceGone, TakenIn, open_source, read_source, read_sources, take_in
 from memory.message import Role
 from memory.namespaces import unit_of
 
@@ -138,8 +137,8 @@ class PieceResult(ApiModel):
 async def list_sources(call: AgentCall) -> dict[str, Any]:
     """List what was imported, and what this deployment keeps of it."""
     found = await call.run(read_sources(call.owner))
-    left = await _left(call, [each.source for each in found])
-    views = [{**asdict(each.source), **asdict(each), **left[each.source.name]} for each in found]
+    left = await _left(call, [source for source, _ in found])
+    views = [{**asdict(source), **counts, **left[source.name]} for source, counts in found]
     return {"sources": views, "limits": call.config}
 
 
@@ -163,28 +162,20 @@ async def add_conversations(request: Request, call: AgentCall, name: Name, piece
     if not config.enabled:
         raise RefusedRequest(409, "memory is switched off on this server")
     name_of_user = known_as({"langgraph_auth_user": request.scope.get("user")}) or call.user_id
-    done = []
+    done, learned = TakenIn(), dict[str, None]()
     for place, talk in enumerate(piece.conversations):
         try:
             conversation = Conversation.from_json(talk.model_dump(), name_of_user)
         except ValueError as error:
             raise invalid(f"conversations.{place}", str(error)) from None
-        taking = take_talk_in(
-            call.owner, source, conversation, now=call.now, learn=piece.learn,
-            portion_messages=config.portion_messages, approval=config.approval,
-        )  # fmt: skip
-        done.append(await call.run(taking))
-    for thread_id in dict.fromkeys(each.thread_id for each in done if each.updates):
+        taking = take_in(call.owner, source, conversation, now=call.now, learn=piece.learn, approval=config.approval)
+        taken = await call.run(taking)
+        done = TakenIn(*map(sum, zip(done, taken, strict=True)))
+        learned |= dict.fromkeys([source.thread_of(call.owner, conversation)] if taken.updates else [])
+    for thread_id in learned:
         call.service.wake(call.owner, thread_id)
-    logger.info("took in %d imported conversations", len(done))
-    return {
-        "journal": sum(each.told for each in done),
-        "queued": sum(each.queued for each in done),
-        "updates": sum(each.updates for each in done),
-        "known": sum(each.known for each in done if not each.elsewhere),
-        "elsewhere": sum(bool(each.elsewhere) for each in done),
-        **(await _left(call, [source]))[name],
-    }
+    logger.info("took in %d imported conversations", len(piece.conversations))
+    return {**done._asdict(), **(await _left(call, [source]))[name]}
 
 
 async def _left(call: Call, sources: list[ImportSource]) -> dict[str, dict[str, int]]:

@@ -1,0 +1,304 @@
+"""What was imported under one name: begun, taken in, listed, taken back. Of it, ids and counts alone are noted.
+
+What was said comes into the journal first, as evidence, and then goes the way of a turn: the same outbox, the same
+extraction, the same screening. What is noted of a conversation comes last, so that an import that was killed goes on
+where it was.
+"""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC
+from typing import NamedTuple, TypeVar
+
+from langgraph.store.base import Item
+
+from memory.backfill.conversation import PASTED, Conversation, Origin
+from memory.config import Approval, MemoryConfig, stricter
+from memory.control import INITIAL_EDIT, belongs, read_control, read_epoch
+from memory.door import StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
+from memory.facts.fact import timestamp
+from memory.facts.fact_set import FactSet
+from memory.facts.rows import forgotten_messages, read_fact_set, save
+from memory.forget.erase import forget_rows_of
+from memory.forget.threads import read_thread_epoch, write_thread_epoch
+from memory.forms import plain, read_as
+from memory.journal.entry import JournalEntry, day_of, entries_of
+from memory.journal.journal import append
+from memory.message import with_replies
+from memory.namespaces import Owner, checked_source, imported_thread, source_unit, thread_namespace, unit_of
+from memory.text import digest
+from memory.updates import outbox
+from memory.updates.entry import Entry
+from memory.updates.transcript import exchanges, strip_scheduled, unseen
+
+T = TypeVar("T")
+
+
+class SourceGone(Exception):
+    """The source is not there any more, or is another one of the same name: nothing of it may be taken in."""
+
+    def __str__(self) -> str:
+        return "this import is not under way, or was erased meanwhile: begin it anew"
+
+
+class LearningPaused(Exception):
+    """The user has learning paused: nothing new is written down."""
+
+    def __str__(self) -> str:
+        return "learning is paused: go on with it before you import"
+
+
+class SourceNotFound(LookupError):
+    """Nothing was imported under this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSource:
+    """Conversations that are imported together.
+
+    Attributes:
+        name: What a person calls it.
+        origin: Where the first of them were held.
+        token: Random; another one says that it was erased and begun anew.
+        begun: When the import began, ISO 8601.
+        epoch: The user's epoch then.
+    """
+
+    name: str
+    origin: Origin
+    token: str
+    begun: str
+    epoch: str
+
+    def unit(self, owner: Owner) -> str:
+        """Return what the ids of its threads begin with."""
+        return source_unit(owner, self.name)
+
+    def thread_of(self, owner: Owner, conversation: Conversation) -> str:
+        """Return the id under which memory knows one of its conversations."""
+        return imported_thread(self.unit(owner), f"{conversation.origin}\0{conversation.id}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """How far one conversation is imported, by whichever source: no text, and no id of a message as it was given.
+
+    Attributes:
+        source: The name of the source that brought it.
+        thread_id: Under which id memory knows it.
+        epoch: The user's epoch then.
+        told: By `short_id`, the messages that were written into the journal.
+        known: The messages that were written down to be learned.
+    """
+
+    source: str
+    thread_id: str
+    epoch: str
+    told: frozenset[str] = frozenset()
+    known: frozenset[str] = frozenset()
+
+
+class TakenIn(NamedTuple):
+    """What taking in a conversation did, in messages.
+
+    Attributes:
+        journal: How many came into the journal.
+        queued: How many were written down to be learned.
+        updates: In how many pending updates.
+        known: How many had been taken in before, without the reply that only leads into a piece.
+        elsewhere: How many conversations were left alone, as another source has them.
+    """
+
+    journal: int = 0
+    queued: int = 0
+    updates: int = 0
+    known: int = 0
+    elsewhere: int = 0
+
+
+class TakenBack(NamedTuple):
+    """What was taken back: items of memory that were deleted, facts that others support too, and facts put back."""
+
+    items: int
+    kept: int
+    restored: int
+
+
+def short_id(message_id: str) -> str:
+    """Return by what it is noted that a message was written down: enough within one conversation, and no text."""
+    return digest("message", message_id)[:12]
+
+
+def _source_key(name: str) -> str:
+    return f"source.{checked_source(name)}"
+
+
+def _noted(kind: type[T], item: Item | None, epoch: str) -> T | None:
+    """Return the source, or the progress, of an item; `None` if there is none, or it was erased."""
+    try:
+        return read_as(kind, item.value) if item and belongs(item.value, epoch) else None
+    except ValueError:
+        return None
+
+
+def read_source(owner: Owner, name: str) -> StoreEffects[ImportSource | None]:
+    """Read the source of a name."""
+    epoch, item = yield from side_by_side(read_epoch(owner), read(owner.namespace("sources"), _source_key(name)))
+    return _noted(ImportSource, item, epoch)
+
+
+def read_sources(owner: Owner) -> StoreEffects[list[tuple[ImportSource, dict[str, int]]]]:
+    """Read what was imported, oldest first, each with its numbers of conversations, messages and learned messages."""
+    epoch, items = yield from side_by_side(read_epoch(owner), scan(owner.namespace("sources")))
+    talks = [talk for each in items if (talk := _noted(_Progress, each, epoch))]
+    found = [source for each in items if (source := _noted(ImportSource, each, epoch))]
+    counted = []
+    for source in sorted(found, key=lambda source: (source.begun, source.name)):
+        own = [talk for talk in talks if talk.source == source.name]
+        messages, learned = sum(len(talk.told | talk.known) for talk in own), sum(len(talk.known) for talk in own)
+        counted.append((source, {"conversations": len(own), "messages": messages, "learned": learned}))
+    return counted
+
+
+@transaction
+def open_source(owner: Owner, name: str, origin: Origin, now: float) -> StoreEffects[ImportSource]:
+    """Return the source of a name, as it is there or begun now (seconds since 1970)."""
+    epoch, there = yield from side_by_side(read_epoch(owner), read_source(owner, name))
+    if there is not None:
+        return there
+    fresh = ImportSource(name, origin, uuid.uuid4().hex, timestamp(now), epoch)
+    yield [put(owner.namespace("sources"), _source_key(name), plain(fresh))]
+    return fresh
+
+
+@transaction
+def take_in(
+    owner: Owner,
+    source: ImportSource,
+    conversation: Conversation,
+    *,
+    now: float,
+    learn: bool,
+    approval: Approval = "off",
+) -> StoreEffects[TakenIn]:
+    """Take in a conversation; twice is the same as once, also if two do it at the same time.
+
+    Args:
+        owner: Whose memory.
+        source: What it belongs to.
+        conversation: All of it, as it is known by now: of one that went on, what is new is taken in.
+        now: Seconds since 1970.
+        learn: Whether it is to be learned too; otherwise it is only written into the journal.
+        approval: What waits for a yes by the deployment's word; the user may have asked for more.
+
+    Raises:
+        SourceGone: If the source was erased meanwhile; nothing of the conversation is left then.
+        LearningPaused: If the user has learning paused.
+    """
+    namespace, thread_id = owner.namespace("sources"), source.thread_of(owner, conversation)
+    key = f"talk.{digest(conversation.origin, conversation.id)[:32]}"
+    thread_epoch, (source_item, talk_item), control = yield from side_by_side(
+        read_thread_epoch(source.unit(owner)),
+        read_many(namespace, [_source_key(source.name), key]),
+        read_control(owner),
+    )
+    epoch, zone = control.epoch, control.zone or UTC
+    current = _noted(ImportSource, source_item, epoch)
+    if current is None or current.token != source.token:
+        raise SourceGone
+    if not control.learning:
+        raise LearningPaused
+    talk = _noted(_Progress, talk_item, epoch) or _Progress(source.name, thread_id, epoch)
+    if talk.source != source.name:
+        return TakenIn(elsewhere=1)
+    held = strip_scheduled(conversation.messages)
+    gone = yield from forgotten_messages(owner, epoch, thread_id, [one.id for one in held])
+    dropped = with_replies(held, gone)
+    # Whatever people changed by hand here, they changed after this was said.
+    said = exchanges(replace(one, edit=INITIAL_EDIT) for one in held if one.id not in dropped)
+    # What leads into a piece came with the piece before, or was erased since: it is not taken in here.
+    lead = {short_id(one.id) for one in conversation.messages[: conversation.goes_on]}
+    ids = frozenset(short_id(one.id) for each in said for one in each) - lead
+    if untold := [each for each in said if any(short_id(one.id) in ids - talk.told for one in each)]:
+        draft = JournalEntry(day_of(timestamp(now), zone), thread_id, (), epoch, source="turn")
+        yield from append(owner, entries_of(draft, untold, zone, approval=stricter(approval, control.approval)))
+    # What somebody pasted tells nothing of them, nor does the answer to it alone.
+    new = ids - talk.known - {short_id(one.id) for each in said if each[0].id.startswith(PASTED) for one in each}
+    to_learn = unseen((replace(one, seen=short_id(one.id) not in new) for each in said for one in each), ())
+    if learn and to_learn:
+        entry = Entry(
+            kind="turn", owner=owner, thread_id=thread_id, epoch=epoch, created=now, due=now, messages=to_learn
+        )
+        yield from outbox.record(entry, thread_epoch=thread_epoch)
+    after = replace(talk, told=talk.told | ids, known=talk.known | ids if learn else talk.known)
+    if after != talk:
+        yield [put(namespace, key, plain(after))]
+    queued, known = (len(new), talk.known) if learn else (0, talk.told)
+    return TakenIn(len(ids - talk.told), queued, bool(queued), len(ids & known))
+
+
+@transaction
+def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> StoreEffects[TakenBack]:
+    """Take back what was imported under a name; what is under way of it is cancelled, and comes to nothing.
+
+    A fact stays if another conversation said it again, or a person changed or pinned it. What the import had replaced
+    or ended is put back, unless something else says the same by now.
+
+    Args:
+        owner: Whose memory.
+        name: The name of the source.
+        now: Seconds since 1970.
+        config: The limit of facts, and which categories are protected.
+
+    Raises:
+        SourceNotFound: If there is none.
+    """
+    if (yield from read_source(owner, name)) is None:
+        raise SourceNotFound(f"nothing was imported as {name!r}; GET /memory/sources lists what was")
+    unit, namespace = source_unit(owner, name), owner.namespace("sources")
+
+    def is_gone(thread_id: str) -> bool:
+        return unit_of(thread_id) == unit
+
+    yield from write_thread_epoch(unit, uuid.uuid4().hex, now)
+    cancelled = yield from outbox.remove(owner, lambda entry: is_gone(entry.thread_id))
+    facts = yield from read_fact_set(owner, whole=True, now=timestamp(now), config=config)
+    facts.note_erasure()
+    kept, restored = _take_back(facts, is_gone)
+    deleted = yield from forget_rows_of(facts, is_gone)
+    yield from save(facts)
+    talks = yield from scan(namespace, where={"source": name})
+    yield [delete(namespace, key) for key in (_source_key(name), *(talk.key for talk in talks))]
+    threads = sorted({str(talk.value.get("thread_id")) for talk in talks})
+    yield [delete(thread_namespace(thread_id), owner.due_key) for thread_id in threads]
+    return TakenBack(len(cancelled) + deleted - kept, kept, restored)
+
+
+def _take_back(facts: FactSet, is_gone: Callable[[str], bool]) -> tuple[int, int]:
+    """Keep what others support, put back what these threads had taken away; return how many of each. Pure."""
+    kept, going = 0, {fact.id for fact in facts.past if is_gone(fact.thread_id)}
+    for fact in [fact for fact in facts.rows.values() if is_gone(fact.thread_id)]:
+        elsewhere = [source for source in facts.sources_of(fact)[1:] if source[0] and not is_gone(source[0])]
+        if elsewhere or fact.pinned or fact.edited_at:
+            thread_id, message_ids = elsewhere[0] if elsewhere else ("", ())
+            facts.put(replace(fact, thread_id=thread_id, message_ids=message_ids))
+            kept += 1
+        else:
+            going.add(fact.id)
+            facts.drop(fact.id)
+    last = {fact.id: fact for fact in facts.past}
+    replaced = [
+        fact
+        for fact in last.values()
+        if (fact.status == "superseded" and fact.replaced_by in going)
+        or (fact.status == "ended" and fact.ended_by and is_gone(fact.ended_by))
+        if fact.id not in facts.rows.keys() | going
+    ]
+    if not replaced:
+        return kept, 0
+    facts.count_edit()
+    # Unless something else has its place by now.
+    back = [facts.bring_back(fact) for fact in replaced if facts.saying(fact.content) is None]
+    facts.limit()
+    return kept, sum(fact.id in facts.rows for fact in back)
