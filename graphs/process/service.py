@@ -84,7 +84,7 @@ class MemoryService:
         self.metrics = Metrics()
         self.summaries = PreparedSummaries(self._config.model_timeout_seconds)
         self.stores = Stores(read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds)
-        self.left = LeftTurns(self._write_down, self._config.drain_seconds)
+        self.left = LeftTurns(self._write_down, self._config.sweep_seconds, self._config.drain_seconds)
         self._worker = Worker()
         self._stores: WeakSet[BaseStore] = WeakSet()
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
@@ -181,22 +181,18 @@ class MemoryService:
             self.trigger(store, closing)
         return queued
 
-    def trigger(self, store: BaseStore, closing: Closing, *, at_once: bool = False) -> None:
+    def trigger(self, store: BaseStore, closing: Closing) -> None:
         """Have what was written down read after its quiet time; where this is lost, a sweep takes it when it is due."""
-        context = ConversationContext.of(closing.owner, closing.thread_id, store)
-        if at_once:
-            self._queue.add_nowait(context)
-        else:
-            self._take_over(store)
-            self._queue.add(context)
+        self._take_over(store)
+        self._queue.add(ConversationContext.of(closing.owner, closing.thread_id, store))
 
     def _write_down(self, store: BaseStore, closing: Closing) -> None:
-        """Write a turn down as this process ends; where it has no server, it is learned before the end."""
+        """Write a turn down that was left; as this process closes, it is learned before the end."""
         loop = getattr(store, "loop", None)
         if loop and loop.is_closed():
             raise RuntimeError("the event loop of the store has ended")
         if run(store, close_turn(closing, self.clock(), self._config.max_wait_seconds)):
-            self.trigger(store, closing, at_once=True)
+            self.trigger(store, closing)
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
         """Apply what is pending for one owner."""
@@ -228,14 +224,6 @@ class MemoryService:
         for owner in await self._owners_in(store, *KINDS) or ():
             with tolerated(logger, "what is kept no longer stays for %s", owner.due_key):  # until tomorrow
                 await arun(store, clean(owner, self._config, self.clock()))
-
-    async def awrite_left(self, store: BaseStore) -> None:
-        """Write down what turns of this process left while their store did not answer."""
-        for thread, left in self.left.all():
-            with tolerated(logger, "what was left of a thread is not written down yet"):
-                for closing in left[1]:
-                    await self.aremember(store, closing)
-                self.left.settle(thread, left)
 
     async def asweep(self, store: BaseStore) -> list[Drained]:
         """Apply what is due though nobody's turn triggers it, of any user.
@@ -313,7 +301,7 @@ class MemoryService:
         """
         seconds = self._config.drain_seconds if timeout is None else timeout
         end, is_away = time.monotonic() + seconds, self.stores.any_away()
-        if not self.left.write_down(seconds) and is_away:
+        if not self.left.end(seconds) and is_away:
             end = time.monotonic()  # a store that was away while the event loop ended is probed no more
         done = self._queue.close(max(0.0, end - time.monotonic()))
         # Who closes a stock SQLite store under a thread that reads it has sqlite3 end the process.

@@ -135,7 +135,6 @@ async def _sweep(
             if service.stores.is_away(store, "write"):
                 raise StoreAway("write")  # each try would leave a call behind that hangs
             await deletions.finish(is_there)
-            await service.awrite_left(store)
             if not is_looked_for:
                 with tolerated(logger, "could not look for turns that were not written down"):
                     # Only here, and beside the event loop: LangChain's agents come with it, for which no start waits.

@@ -28,7 +28,6 @@ from memory.facts.rows import MemorySnapshot
 from memory.injection.injected import Injected, read_snapshot_with
 from memory.injection.selection import TurnConditions, inject, told
 from memory.message import names_in, role_of, speaker_of
-from memory.namespaces import Owner
 from memory.recall.user_index import NOTHING, Asked, Recalled
 from memory.tracing import span
 from memory.turn import (
@@ -37,16 +36,14 @@ from memory.turn import (
     NewestFirst,
     Opening,
     TurnEpochs,
-    learnable,
     may_learn,
     may_read,
     open_turn,
     unanswered_with_mode,
     with_mode,
 )
-from memory.updates.entry import EntryKind
 from memory.updates.outbox import Queued
-from memory.updates.transcript import ThreadView, latest_turn
+from memory.updates.transcript import ThreadView
 from memory.updates.unwritten import Named, Unwritten, named, tried_again
 
 logger = logging.getLogger(__name__)
@@ -102,8 +99,7 @@ class Turn:
     marked: list[BaseMessage]
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(NamedTuple):
     """What became of a turn that was to be written down.
 
     Attributes:
@@ -311,28 +307,41 @@ class TurnMemory:
     async def write_turn(self, run: Run, thread: Thread, *, is_whole: bool = False) -> Closed:
         """Write down the newest turn of a thread, after those that could not be before; it never fails the turn.
 
-        What cannot be written is kept for the next sweep of a server, or the end of this process.
+        What cannot be written is kept until this process can write it, or ends.
 
         Args:
             run: The turn's run.
             thread: The thread.
             is_whole: Whether its messages are all that there are, so that what it lacks was edited away.
         """
-        closed = await self._close(run, thread, is_whole=is_whole)
-        if run.place is not None:
-            store, owner = run.place
-            learn_from = thread.epochs.learn_from
-            left = [one.closing(run.thread_id, owner, thread.messages, learn_from) for one in closed.unwritten]
-            # Runs without a thread share its name.
-            name = (run.thread, thread.asked) if run.thread_id == STATELESS else run.thread
-            self._service.left.note(name, store, [closing for closing in left if closing])
-        return closed
-
-    async def _close(self, run: Run, thread: Thread, *, is_whole: bool) -> Closed:
         # Where the turn was named before it ended, this is the last try to write it down.
         before = tuple(one for one in thread.unwritten if one.asked != thread.asked)
-        newest, now = thread.epochs.newest_turn(thread.messages), self._service.clock()
-        if run.place is None or not self._config.enabled or not learnable(latest_turn(newest)):
+        if run.place is None:
+            return Closed(unwritten=before)
+        (store, owner), learn_from = run.place, thread.epochs.learn_from
+
+        def closing_of(turn: Unwritten) -> Closing | None:
+            return turn.closing(run.thread_id, owner, thread.messages, learn_from)
+
+        closed = await self._close(run, thread, before, closing_of, is_whole=is_whole)
+        # Runs without a thread share its name.
+        name = (run.thread, thread.asked) if run.thread_id == STATELESS else run.thread
+        self._service.left.note(name, store, [*filter(None, map(closing_of, closed.unwritten))])
+        return closed
+
+    async def _close(
+        self,
+        run: Run,
+        thread: Thread,
+        before: tuple[Unwritten, ...],
+        closing_of: Callable[[Unwritten], Closing | None],
+        *,
+        is_whole: bool,
+    ) -> Closed:
+        is_read = thread.receipt.get("without_memory") not in ("unreadable", "store_away")
+        turns = thread.named_unwritten(run, thread.asked, self._service.clock(), is_read=is_read)
+        closings = [*filter(None, map(closing_of, turns))] if self._config.enabled else []
+        if run.place is None or not closings:
             return Closed(unwritten=before)
         try:
             mode = await run.mode(self._service.stores.seconds["write"])
@@ -341,23 +350,22 @@ class TurnMemory:
             return Closed(not_written="mode_unknown", unwritten=before)
         if not may_learn(mode):
             return Closed(unwritten=before)
-        (store, owner), view = run.place, None
+        (store, _), view = run.place, None
         # Below another graph the state is its own part of a thread that several share.
         if is_whole and run.has_saver and not run.is_below:
             # A summary remembers only its newest ids: of older messages nobody knows whether they were edited away.
             ids = thread.running.summarized_message_ids if thread.running else set[str]()
             view = ThreadView(NewestFirst(thread.messages, ids), len(ids) < REMEMBERED_IDS, thread.began)
-        closing = _closing(run, owner, "turn", newest, thread.epochs, view)
 
         async def write() -> tuple[Queued | None, tuple[Unwritten, ...]]:
             failed = list[Unwritten]()
             for one in before[:_MOST_AT_ONCE]:
                 with tolerated(logger, "a turn of before was not written down"):
-                    if late := one.closing(run.thread_id, owner, thread.messages, thread.epochs.learn_from):
+                    if late := closing_of(one):
                         await self._service.aremember(store, late)
                     continue
                 failed.append(one)
-            queued = await self._service.aremember(store, closing)
+            queued = await self._service.aremember(store, replace(closings[0], late=None, view=view))
             # Only now: while nothing can be written, no turn is to blame.
             again = tuple(one for turn in failed for one in tried_again(turn))
             return queued, (*again, *before[_MOST_AT_ONCE:])
@@ -373,8 +381,7 @@ class TurnMemory:
                 reason = "store_away"
                 raise
             return Closed(queued, unwritten=left)
-        is_read = thread.receipt.get("without_memory") not in ("unreadable", "store_away")
-        return Closed(None, reason, (*before, *thread.named_unwritten(run, thread.asked, now, is_read=is_read)))
+        return Closed(None, reason, (*before, *turns))
 
     async def write_cut(self, run: Run, messages: Sequence[BaseMessage], epochs: TurnEpochs) -> None:
         """Write down what is about to leave the context, unless memory may not learn now.
@@ -386,25 +393,13 @@ class TurnMemory:
         if run.place is None or not may_learn(await run.mode(self._service.stores.seconds["write"])):
             return
         store, owner = run.place
-        closing = _closing(run, owner, "cut", messages, epochs)
+        closing = Closing(
+            owner=owner,
+            thread_id=run.thread_id,
+            kind="cut",
+            messages=messages,
+            epochs=epochs,
+            model=run.context.model,
+            time_zone=run.context.time_zone,
+        )
         await self._service.stores.write(store, lambda: self._service.aremember(store, closing))
-
-
-def _closing(
-    run: Run,
-    owner: Owner,
-    kind: EntryKind,
-    messages: Sequence[BaseMessage],
-    epochs: TurnEpochs,
-    view: ThreadView | None = None,
-) -> Closing:
-    return Closing(
-        owner=owner,
-        thread_id=run.thread_id,
-        kind=kind,
-        messages=messages,
-        epochs=epochs,
-        model=run.context.model,
-        view=view,
-        time_zone=run.context.time_zone,
-    )

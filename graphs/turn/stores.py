@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator, 
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import Context
+from itertools import count
 from typing import Literal, TypeVar
 
 from langgraph.store.base import BaseStore
@@ -125,7 +126,7 @@ class _Probe:
     """
 
     def __init__(self, access: Access) -> None:
-        self.is_away, self._access, self._failures = False, access, 0
+        self.is_away, self._access = False, access
         self.probing: asyncio.Task[None] | None = None
 
     def begin(self, store: BaseStore) -> None:
@@ -141,30 +142,29 @@ class _Probe:
             self.probing = loop.create_task(self._until_it_answers(store), context=Context())
 
     async def _until_it_answers(self, store: BaseStore) -> None:
-        while True:
+        for failures in count():
             asked = asyncio.create_task(arun(store, read(PROBE, "probe") if self._access == "read" else _write()))
+            late = asyncio.get_running_loop().call_later(_PROMPT_SECONDS, self._note, "no answer")
             try:
-                done, _ = await asyncio.wait({asked}, timeout=_PROMPT_SECONDS)
-                if not done:
-                    self._note("no answer", is_away=True)
-                    patience = min(_FIRST_PATIENCE * 2.0 ** min(self._failures, 30), _LONGEST_PATIENCE)
-                    done, _ = await asyncio.wait({asked}, timeout=patience)
-            finally:
-                asked.cancel()
-            error = asked.exception() if done and not asked.cancelled() else None if done else TimeoutError()
-            self._note(type(error).__name__, is_away=error is not None)
-            self._failures += 1
-            if error is None:
-                self._failures = 0
+                async with asyncio.timeout(min(_FIRST_PATIENCE * 2.0 ** min(failures, 30), _LONGEST_PATIENCE)):
+                    await asyncio.shield(asked)  # one that takes no notice of its end is not waited for
+            except Exception as error:  # whatever the store raises
+                self._note(type(error).__name__)
+            else:
+                self._note("")
                 return
-            await asyncio.sleep(min(_FIRST_PAUSE * 2.0 ** min(self._failures - 1, 30), _LONGEST_PAUSE))
+            finally:
+                late.cancel()
+                asked.cancel()
+            await asyncio.sleep(min(_FIRST_PAUSE * 2.0 ** min(failures, 30), _LONGEST_PAUSE))
 
-    def _note(self, reason: str, *, is_away: bool) -> None:
-        if is_away and not self.is_away:
+    def _note(self, reason: str) -> None:
+        """Note why the store is away, or, without a reason, that it is there."""
+        if reason and not self.is_away:
             logger.warning("the store is away (%s: %s): %s", self._access, reason, _CONSEQUENCES[self._access])
-        elif self.is_away and not is_away:
+        elif self.is_away and not reason:
             logger.warning("the store is back (%s)", self._access)
-        self.is_away = is_away
+        self.is_away = bool(reason)
 
 
 def _write() -> StoreEffects[None]:
@@ -179,25 +179,21 @@ def tolerated_store(logger: logging.Logger, consequence: str) -> Iterator[None]:
         yield
 
 
-_Left = tuple[BaseStore, Sequence[Closing]]
-"""What is left of one thread, and where it belongs."""
-
-
 class LeftTurns:
-    """Turns that ended before they were written down, while their process lives: written down when it ends in order.
+    """Turns that ended before they were written down: their process tries again now and then, and as it ends.
 
-    A server's next sweep writes them down before. A program of one's own has no list of threads: what only a
-    checkpoint names waits for its thread's next turn. Told of no end, the end of the process is one.
+    Their threads' next turns write them down before that. Told of no end, the end of the process is one.
 
     Args:
-        write: Writes one turn down; twice changes nothing.
+        write: Writes one turn down; blocks. Twice changes nothing.
+        pause: Seconds between two tries.
         seconds: How long the end of a process waits that nobody tells of its end.
     """
 
-    def __init__(self, write: Callable[[BaseStore, Closing], None], seconds: float) -> None:
-        self._write, self._seconds = write, seconds
-        self._left: dict[Hashable, _Left] = {}
-        self._ends, self._may_write = threading.Event(), False
+    def __init__(self, write: Callable[[BaseStore, Closing], None], pause: float, seconds: float) -> None:
+        self._write, self._pause, self._seconds = write, pause, seconds
+        self._left: dict[Hashable, tuple[BaseStore, Sequence[Closing]]] = {}
+        self._ends, self._may_write = threading.Event(), True
         self._writing: Future[None] | None = None
 
     def note(self, thread: Hashable, store: BaseStore, left: Sequence[Closing]) -> None:
@@ -210,50 +206,45 @@ class LeftTurns:
             del self._left[next(iter(self._left))]
         if self._writing is None:
             with tolerated(logger, "turns that are left are not written down at the end of this process"):
-                self._ends = threading.Event()
+                self._ends, self._may_write = threading.Event(), True
                 # Begun now: while an interpreter ends, no thread can be.
-                self._writing = in_daemon_thread(self._write_at_the_end, "palimpsest-left")
-                atexit.register(self.write_down, self._seconds)
-
-    def all(self) -> list[tuple[Hashable, _Left]]:
-        """Return what is left, by thread, as it is now."""
-        return list(self._left.items())
-
-    def settle(self, thread: Hashable, left: _Left) -> None:
-        """Drop what was left of a thread, as it is written down, unless more was noted meanwhile."""
-        if self._left.get(thread) is left:
-            self._left.pop(thread, None)
+                self._writing = in_daemon_thread(self._work, "palimpsest-left")
+                atexit.register(self.end, self._seconds)
 
     def drop(self, erased: str) -> None:
         """Drop what came from an erased thread, by its id, or user, by the user's segment."""
-        for thread, (_, left) in self.all():
+        for thread, (_, left) in [*self._left.items()]:
             if any(erased in (closing.thread_id, closing.owner.segment) for closing in left):
                 self._left.pop(thread, None)
 
-    def write_down(self, seconds: float) -> bool:
+    def end(self, seconds: float) -> bool:
         """Write down what is left, for at most so many seconds, and say whether that took the store's answer.
 
         What is not written down in time, the log says. No time at all writes nothing.
         """
         if self._writing is None:
             return False
-        atexit.unregister(self.write_down)
+        atexit.unregister(self.end)
         self._may_write = seconds > 0
         self._ends.set()
         with tolerated(logger, "turns are not written down in time"):
             self._writing.result(seconds)
         self._writing = None
-        if count := sum(len(left) for _, left in self._left.values()):
+        if lost := sum(len(left) for _, left in self._left.values()):
             logger.warning(
-                "%d turns are lost unless a checkpointer keeps their threads: their next turns write them", count
+                "%d turns are lost unless a checkpointer keeps their threads: their next turns write them", lost
             )
-        return not count
+        return not lost
 
-    def _write_at_the_end(self) -> None:
-        self._ends.wait()
-        for thread, left in self.all() if self._may_write else ():
-            with tolerated(logger, "what was left of a thread is not written down"):
-                store, closings = left
-                for closing in closings:
-                    self._write(store, closing)
-                self.settle(thread, left)
+    def _work(self) -> None:
+        has_ended, ends = False, self._ends
+        while not has_ended:
+            has_ended = ends.wait(self._pause)
+            for thread, left in [*self._left.items()] if self._may_write else ():
+                level = logging.WARNING if has_ended else logging.DEBUG
+                with tolerated(logger, "what was left of a thread is not written down", level=level):
+                    store, closings = left
+                    for closing in closings:
+                        self._write(store, closing)
+                    if self._left.get(thread) is left:  # else more was noted meanwhile
+                        del self._left[thread]
