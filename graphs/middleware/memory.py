@@ -16,14 +16,14 @@ from langchain.agents.middleware import (
 )
 from langchain.tools import ToolRuntime
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.config import get_config
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime, get_runtime
-from langgraph.types import Overwrite
+from langgraph.types import Command, Overwrite
 
 from graphs.middleware.asked import Asking, refused, refused_in_earlier_runs, unanswered_questions
-from graphs.middleware.request import Shown, name_of, noted, ordered, with_recalled_texts, with_text
+from graphs.middleware.request import name_of, ordered, with_text
 from graphs.middleware.state import (
     ASKED_KEY,
     SUMMARY_KEY,
@@ -39,7 +39,7 @@ from graphs.process.events import MemoryInjected, aemit
 from graphs.process.identity import owner_of_run
 from graphs.process.models import caches_marked_prompts, input_tokens
 from graphs.process.service import MemoryService
-from graphs.process.synchronous import asked_here, finished
+from graphs.process.synchronous import asked_here, finished, without_await
 from graphs.settings import Settings
 from graphs.streaming import stream_transformers
 from graphs.tools_of_memory import InWhoseName, memory_tools
@@ -47,7 +47,7 @@ from graphs.turn.calls import Result, hands_off
 from graphs.turn.context import Context, MemoryToolName
 from graphs.turn.memory import Room, TurnMemory, with_unwritten
 from graphs.turn.prepared import Due
-from graphs.turn.prompt import Prompt, sources_of
+from graphs.turn.prompt import Prompt, check_text, noted, sources_of, with_recalled, without_sources
 from graphs.turn.run import Run, Thread
 from graphs.turn.state import merge_messages
 from memory.context.summarizer import FlushHook
@@ -62,6 +62,8 @@ User = str | Callable[[Any], str | None] | None
 """Whose memory it is: an id, what returns one for a runtime (a tool's too), or `None`: whom the server vouches for."""
 AnyRuntime = Runtime[Any] | ToolRuntime[Any, Any]
 Update = dict[str, Any]
+Noted = Callable[[ModelResponse[Any], Asking], ExtendedModelResponse[Any]]
+"""Returns an answer as the thread keeps it, and whether a model was asked; `ModelUnavailable` if it is no text."""
 
 
 class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -99,6 +101,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         ValueError: If a choice cannot be meant; the message names it.
     """
 
+    name = "PalimpsestMemory"
+    """Which its nodes have."""
     state_schema = MemoryKeys
     transformers = tuple(stream_transformers())
 
@@ -136,14 +140,9 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         self._memory_model = memory_model if isinstance(memory_model, BaseChatModel) else None
         self._given = service
         self._learn_refused = learn_refused
-        self._name = name
+        self.name = name
         self._counter = TokenCounter.of(counter)
         self.tools = [*memory_tools(tools, service=lambda: self.service, asked_by=self._asked_by)]
-
-    @property
-    def name(self) -> str:
-        """The instance's name, which its nodes have."""
-        return self._name
 
     @cached_property
     def service(self) -> MemoryService:
@@ -156,12 +155,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     def _memory(self) -> TurnMemory:
         return TurnMemory(self.service)
 
-    def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> Update | None:
-        """Read memory, and choose what the turn shows of it."""
-        return finished(self.abefore_agent(state, runtime))
-
     async def abefore_agent(self, state: Any, runtime: Runtime[Any]) -> Update | None:
-        """Do what `before_agent` does."""
+        """Read memory, and choose what the turn shows of it."""
         state, update = with_ids(state)
         thread, run = self._thread(state), self.run(runtime)
         if not thread.asked:
@@ -189,35 +184,35 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         settled = thread.asked if self._learn_refused else "" if answered == thread.asked else answered
         return {**with_kept(self.name, state, memory), **_with_changed(changed, state, update), ASKED_KEY: settled}
 
-    def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> Update | None:
-        """Do what `before_agent` does, for what a person said since."""
-        return self.before_agent(state, runtime) if self._is_new(state) else None
+    before_agent = without_await(abefore_agent)
 
     async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> Update | None:
-        """Do what `before_model` does."""
+        """Do what `abefore_agent` does, for what a person said since."""
         return await self.abefore_agent(state, runtime) if self._is_new(state) else None
+
+    before_model = without_await(abefore_model)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ExtendedModelResponse[Any]:
         """Show the model what memory holds, and write down what it is asked."""
-        shown = finished(self._shown(request))
+        shown, note = finished(self._shown(request))
 
         async def write() -> None:
             finished(self._write_asked(request))  # on a thread that waits for the model anyway
 
         with Asking(write, name_of(request.model)) as asking:
-            response = handler(shown.request)
-        return noted(response, shown, is_asked=asking.is_asked)
+            response = handler(shown)
+        return note(response, asking)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ExtendedModelResponse[Any]:
         """Do what `wrap_model_call` does."""
-        shown = await self._shown(request)
+        shown, note = await self._shown(request)
         with Asking(partial(self._write_asked, request), name_of(request.model)) as asking:
-            response = await handler(shown.request)
-        return noted(response, shown, is_asked=asking.is_asked)
+            response = await handler(shown)
+        return note(response, asking)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]) -> Result:
         """Write the turn down where a tool hands it off to a graph above: `after_agent` is not called then."""
@@ -235,12 +230,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             await self.aafter_agent(request.state, get_runtime())
         return result
 
-    def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> Update | None:
-        """Write the turn down before it ends, then trigger its update."""
-        return finished(self.aafter_agent(state, runtime))
-
     async def aafter_agent(self, state: Any, runtime: Runtime[Any]) -> Update | None:
-        """Do what `after_agent` does."""
+        """Write the turn down before it ends, then trigger its update."""
         update: Update = {}
         asked, answered = self._thread(state).asked, state.get(ASKED_KEY)
         if asked and not self._learn_refused and answered != asked:
@@ -260,6 +251,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         ended = await self._memory.end(self.run(runtime), thread, is_whole=is_whole)
         kept = AgentMemory(**{**ended, "mode": memory.get("mode")})
         return {**update, **with_kept(self.name, state, kept)}
+
+    after_agent = without_await(aafter_agent)
 
     def cut_hook(self, state: Mapping[str, Any], run: Callable[[], Run]) -> FlushHook:
         """Return what writes down the messages that a summary is about to take the place of."""
@@ -297,8 +290,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         if not is_written and not self._is_new(state) and _may_be_learned(kept_by(self.name, state)):
             await self._memory.write_turn(self.run(request.runtime), thread)
 
-    async def _shown(self, request: ModelRequest[Any]) -> Shown:
-        """Return the request with memory in it, and what of memory it shows."""
+    async def _shown(self, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], Noted]:
+        """Return the request with memory in it, and what notes with an answer what of memory it shows."""
         thread, run = self._thread(request.state), self.run(request.runtime)
         mode_of_turn = kept_by(self.name, request.state).get("mode")
         mode = effective_mode(mode_of_newest(thread.messages), mode_of_turn)
@@ -320,16 +313,31 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             prompt = prompt.showing(thread.injected, snapshot)
             if isinstance(request.state["messages"][-1], HumanMessage):
                 await aemit(MemoryInjected.name, MemoryInjected.of(thread.receipt, prompt.tokens()))
-        changed = request.override(messages=with_recalled_texts(request.messages, prompt.recalled))
+        changed = request.override(
+            messages=[
+                with_recalled(without_sources(one), prompt.recalled.get(str(one.id), ""))
+                if one.__dict__["response_metadata"] or one.id in prompt.recalled
+                else one
+                for one in request.messages
+            ]
+        )
         if snapshot is not None:
             marks_stable = caches_marked_prompts(request.model)
-            changed = changed.override(
-                system_message=with_text(request.system_message, prompt.block, marks_stable=marks_stable)
-            )
+            system = with_text(request.system_message, prompt.block, marks_stable=marks_stable)
+            changed = changed.override(system_message=system)
+        name, sources = name_of(request.model), sources_of(thread.injected, snapshot)
+
+        def note(response: ModelResponse[Any], asking: Asking) -> ExtendedModelResponse[Any]:
+            for one in response.result:
+                if isinstance(one, AIMessage):
+                    check_text(one, name)
+            kept = [noted(one, name, mode, sources) if isinstance(one, AIMessage) else one for one in response.result]
+            update: Command[Any] | None = Command(update={ASKED_KEY: thread.asked}) if asking.is_asked else None
+            return ExtendedModelResponse(replace(response, result=kept), update)
+
         # Where a summary stands for messages, `PalimpsestSummary` comes next, and knows them by ids that joined ones
         # lose.
-        last = changed if SUMMARY_KEY in request.state else ordered(changed)
-        return Shown(last, mode, sources_of(thread.injected, snapshot), thread.asked)
+        return changed if SUMMARY_KEY in request.state else ordered(changed), note
 
     def _thread(self, state: Mapping[str, Any]) -> Thread:
         return thread_in(state, kept_by(self.name, state))

@@ -1,23 +1,17 @@
-"""What the middleware changes in a call of the model: system message, users' messages, what is noted with answers."""
+"""What the middleware changes in a call of the model: system message, users' messages, their order."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-from langchain.agents.middleware import ExtendedModelResponse, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
-from langgraph.types import Command
+from langchain.agents.middleware import ModelRequest
+from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
 
-from graphs.middleware.state import ASKED_KEY
 from graphs.process.models import is_own_answer
-from graphs.turn import prompt
 from graphs.turn.calls import paired
 from graphs.turn.content import as_sent
-from graphs.turn.prompt import Sources, check_text, with_recalled, without_sources
 from memory.context.running_summary import divide
 from memory.context.turns import blocks_of, in_turns, one_after_another
-from memory.turn import MemoryMode
 
 _MARK = {"type": "ephemeral"}
 
@@ -42,16 +36,6 @@ def with_text(system: SystemMessage | None, text: str, *, marks_stable: bool = F
         is_marked = any("cache_control" in block for block in blocks)
         said = [*others, last if is_marked else {**last, "cache_control": _MARK}]
     return system.model_copy(update={"content": one_after_another(said, text)})
-
-
-def with_recalled_texts(messages: Sequence[AnyMessage], recalled: Mapping[str, str]) -> list[AnyMessage]:
-    """Return the messages, each with what was recalled for it before it, none with its sources."""
-    return [
-        with_recalled(without_sources(one), recalled.get(str(one.id), ""))
-        if one.__dict__["response_metadata"] or one.id in recalled
-        else one
-        for one in messages
-    ]
 
 
 def _in_order(*, system_prompt: str, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
@@ -81,37 +65,3 @@ def ordered(request: ModelRequest[Any], make: Callable[..., Sequence[BaseMessage
 def name_of(model: object) -> str:
     """Return what a model is called in sentences."""
     return str(getattr(model, "model_name", type(model).__name__))
-
-
-class Shown(NamedTuple):
-    """A request with memory in it.
-
-    Attributes:
-        request: The request.
-        mode: The mode of its question.
-        sources: What of memory it shows.
-        asked: Id of its question.
-    """
-
-    request: ModelRequest[Any]
-    mode: MemoryMode
-    sources: Sources | None
-    asked: str
-
-
-def noted(response: ModelResponse[Any], shown: Shown, *, is_asked: bool) -> ExtendedModelResponse[Any]:
-    """Return the answer as the thread keeps it, and whether a model was asked for it.
-
-    Raises:
-        ModelUnavailable: If the answer is no text, which no checkpoint takes.
-    """
-    name = name_of(shown.request.model)
-
-    def note(message: BaseMessage) -> BaseMessage:
-        if not isinstance(message, AIMessage):
-            return message
-        check_text(message, name)
-        return prompt.noted(message, name, shown.mode, shown.sources)
-
-    answer = replace(response, result=[note(message) for message in response.result])
-    return ExtendedModelResponse(answer, Command(update={ASKED_KEY: shown.asked}) if is_asked else None)

@@ -7,16 +7,13 @@ from copy import copy
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from operator import attrgetter
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel, LanguageModelLike
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.messages.utils import get_buffer_string
-from langchain_core.prompt_values import ChatPromptValue
-from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import RunnableLambda, ensure_config
+from langchain_core.runnables import ensure_config
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.runtime import Runtime
 from pydantic import Field, TypeAdapter, ValidationError
@@ -30,7 +27,7 @@ from graphs.process.events import aemit, summary_events
 from graphs.process.identity import vouched_in
 from graphs.process.models import input_tokens
 from graphs.process.service import MemoryService
-from graphs.process.synchronous import finished
+from graphs.process.synchronous import without_await
 from graphs.turn.prepared import Due
 from graphs.turn.prompt import Prompt, system_text
 from graphs.turn.run import Run, Thread, is_kept
@@ -39,7 +36,6 @@ from memory import prompts
 from memory.context.running_summary import WrittenSummary, state_of, summary_text
 from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.context.summarizer import FlushHook
-from memory.context.summary_prompt import Prompt as SummaryPrompt
 from memory.context.tokens import MessagesCounter, TokenCounter
 from memory.door import tolerated
 
@@ -73,7 +69,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
             the model takes, or 8,192 where its profile does not tell.
         keep: What a cut leaves, in the same words; of tokens at most half of what may be there.
         token_counter: Counts a list of messages; by default cl100k_base tokens.
-        summary_prompt: Words of a summary, with `{messages}` where the conversation goes.
+        summary_prompt: What is asked for behind the conversation; `{messages}`, as in LangChain's form, points to that.
         max_summary_tokens: A longer summary is asked for again once, then cut.
         summarize: `before` has a turn that is due for a summary wait for it, unless it is written already. With `after`
             no turn waits: it goes on with the newest messages that fit, and the summary is written behind it. Without
@@ -89,6 +85,8 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         ValueError: If a choice cannot be meant; the message names it.
     """
 
+    name = "PalimpsestSummary"
+    """Which its nodes have."""
     state_schema = SummaryKeys
 
     def __init__(
@@ -117,7 +115,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         self._trigger_messages = due.get("messages")
         self._counter = TokenCounter.of(token_counter)
         self._memory, self._hook = memory, memory_flush_hook
-        self._name = name
+        self.name = name
         self._given = service
         self._summarize = summarize
         if summarize not in get_args(SummarizeWhen):
@@ -127,11 +125,6 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         self._max_summary_tokens = max_summary_tokens
         self._prompts = _words(summary_prompt)
         self.tools = []
-
-    @property
-    def name(self) -> str:
-        """The instance's name, which its nodes have."""
-        return self._name
 
     # Not sooner, as counting loads what it counts with.
     @cached_property
@@ -161,12 +154,8 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
     def _service(self) -> MemoryService:
         return self._given or (self._memory.service if self._memory else service_of_process())
 
-    def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Summarize what no longer fits."""
-        return finished(self.abefore_model(state, runtime))
-
     async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Do what `before_model` does."""
+        """Summarize what no longer fits."""
         await self._counter.tokenizer.awarm_up()
         identified, update = with_ids(state)
         thread = _thread(identified, identified["messages"])
@@ -187,6 +176,8 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
             await aemit(event.name, event)
         context = node.update(thread.state, result).get("context", {})
         return {**update, **({SUMMARY_KEY: context} if context != state_of(state.get(SUMMARY_KEY)) else {})} or None
+
+    before_model = without_await(abefore_model)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -296,18 +287,9 @@ def _size(name: str, said: object) -> dict[str, int]:
     return {kind: number}
 
 
-def _words(summary_prompt: str | None) -> tuple[SummaryPrompt, SummaryPrompt]:
-    """Return the prompts of a first summary and of one that extends another, from one in LangChain's form."""
+def _words(summary_prompt: str | None) -> tuple[str, str]:
+    """Return the prompts of a first summary and of one that extends another."""
     if summary_prompt is None:
         return prompts.INITIAL_SUMMARY, prompts.UPDATE_SUMMARY
-    if "{messages}" not in summary_prompt:
-        return summary_prompt, f"{prompts.EARLIER_SUMMARY}\n\n{summary_prompt}"
-
-    def filled(values: dict[str, Any]) -> ChatPromptValue:
-        earlier = values.get("existing_summary")
-        said = [SystemMessage(summary_text(earlier))] if earlier else []
-        conversation = get_buffer_string([*said, *values["messages"]], format="xml")
-        return ChatPromptValue(messages=[HumanMessage(summary_prompt.format(messages=conversation).rstrip())])
-
-    template = cast("ChatPromptTemplate", RunnableLambda(filled))  # all that is used of one is that it can be invoked
-    return template, template
+    words = summary_prompt.replace("{messages}", "[the conversation above]")
+    return words, f"{prompts.EARLIER_SUMMARY}\n\n{words}"

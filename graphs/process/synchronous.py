@@ -39,6 +39,16 @@ def finished(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
+def without_await(hook: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
+    """Return the method that does what this one does, for an agent that is called without `await`."""
+
+    @functools.wraps(hook)
+    def waits(*args: Any, **kwargs: Any) -> T:
+        return finished(hook(*args, **kwargs))
+
+    return waits
+
+
 def is_awaited() -> bool:
     """Say whether an event loop of the caller's own carries out the work in progress."""
     try:

@@ -34,7 +34,7 @@ class AgentThread(Thread):
     def summarize(self) -> list[BaseMessage]:
         before = list(self.messages)
         state: Any = {"messages": self.messages, "palimpsest_summary": self.context}
-        update = self.middleware.before_model(state, None)  # type: ignore[arg-type]  # no hook of ours needs it
+        update = self.middleware.before_model(state, None)
         self.context = (update or {}).get("palimpsest_summary", self.context)
         state = {"messages": self.messages, "palimpsest_summary": self.context}
         asked: list[ModelRequest[Any]] = []
@@ -146,7 +146,7 @@ def test_where_nobody_knows_what_the_model_takes_a_summary_is_due_at_8192_tokens
     assert thread.context["running_summary"].summary
 
 
-def test_a_prompt_in_langchains_form_is_filled_as_there() -> None:
+def test_a_prompt_in_langchains_form_points_to_the_conversation() -> None:
     prompts: list[str] = []
 
     def respond(messages: list[BaseMessage]) -> str:
@@ -156,7 +156,7 @@ def test_a_prompt_in_langchains_form_is_filled_as_there() -> None:
     thread = opened(("tokens", 200), respond, max_summary_tokens=30, summary_prompt="Short, please:\n{messages}")
     talk(thread, 20)
     assert len(prompts) > 1
-    assert prompts[0].startswith("Short, please:\n<message")
+    assert prompts[0].endswith("</conversation>\n\nShort, please:\n[the conversation above]")
     assert "They talked of bees." in prompts[1]
 
 
