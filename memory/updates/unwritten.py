@@ -68,17 +68,17 @@ class Unwritten:
             named = Owner.from_due_key(self.owner)
         except ValueError:
             return None
-        said = self._slice(messages, learn_from)
-        if named.segment != owner.segment or not learnable(latest_turn(said)):
-            return None
         epochs = self.epochs._replace(learn_from=learn_from)
+        newest = epochs.newest_turn(self._slice(messages, learn_from))
+        if named.segment != owner.segment or not learnable(latest_turn(newest)):
+            return None
         if not self.is_read:  # an edit by hand may have come before it, so that all that there is come after it
             epochs = epochs._replace(edit=epochs.edit or INITIAL_EDIT)
         return Closing(
             owner=named,
             thread_id=thread_id,
             kind="turn",
-            messages=epochs.newest_turn(said),
+            messages=newest,
             epochs=epochs,
             model=self.model,
             time_zone=self.time_zone,
@@ -87,7 +87,8 @@ class Unwritten:
 
     def _slice(self, messages: Sequence[BaseMessage], learn_from: str) -> Sequence[BaseMessage]:
         """Return the thread up to the end of this turn; nothing if it is not there, or an erase came after it."""
-        begin = next((at for at, message in enumerate(messages) if message.id == self.asked), None)
+        newest_first = range(len(messages) - 1, -1, -1)  # it is seldom long ago
+        begin = next((at for at in newest_first if messages[at].id == self.asked), None)
         if begin is None:
             return ()
         rest = range(begin + 1, len(messages))
