@@ -132,10 +132,9 @@ test-agents: ## Run the agents' tests with deepagents, in an environment of thei
 	@$(MAKE) --no-print-directory VENV=.venv-agents LOCKED=agents RUN=".venv-agents/bin/python -m pytest $(OF_AGENTS) --numprocesses 2 --dist loadfile" test
 
 KILLS ?= 30
-e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=30; DATA=DIR with public conversations)
+e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=30)
 	@echo "Running the server tests with $(KILLS) crashes ..."
-	@$(BIN)/python -m pytest tests/e2e --numprocesses $(WORKERS) --dist loadfile --kills=$(KILLS) --durations=10 \
-		$(if $(DATA),--data "$(DATA)")
+	@$(BIN)/python -m pytest tests/e2e --numprocesses $(WORKERS) --dist loadfile --kills=$(KILLS) --durations=10
 
 test-postgres: $(VENV)/dev ## Run the tests of Postgres, and of three processes over one, with more crashes (KILLS=20)
 	@echo "Running the tests of Postgres ..."
@@ -146,7 +145,7 @@ test-postgres: $(VENV)/dev ## Run the tests of Postgres, and of three processes 
 
 # One worker: its three servers are enough for a small machine. The other files of tests/e2e may be named, too.
 SERVERS ?= 3
-ON_POSTGRES = $(addprefix tests/e2e/test_,isolation.py server_session.py server_processes.py quiet_time.py shipped_files.py)
+ON_POSTGRES = $(addprefix tests/e2e/test_,isolation.py server_processes.py shipped_files.py)
 e2e-postgres: ## Run server tests against servers over Postgres and Redis, with more crashes (SERVERS=3 KILLS=20 ON_POSTGRES=tests/e2e/…)
 	@$(MAKE) --no-print-directory VENV=.venv-servers LOCKED=servers \
 		RUN=".venv-servers/bin/python -m pytest $(ON_POSTGRES) --servers=$(SERVERS) --kills=$(or $(filter-out 30,$(KILLS)),20) --durations=10" test

@@ -30,9 +30,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--mixed-seconds", type=float, default=5.0, help="how long two processes share a folder (default: 5)"
     )
-    parser.addoption(
-        "--data", default="", help="a folder with public conversations (locomo/*.json), for tests that take them"
-    )
     parser.addoption("--page", action="store_true", help="run all tests of the page in a browser, not a few")
     parser.addoption("--pictures", action="store_true", help="keep the pictures of the page in docs/")
     parser.addoption(

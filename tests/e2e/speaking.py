@@ -1,11 +1,8 @@
 """One turn with the chat graph, through either SDK: what a test says and what comes back."""
 
-from threading import Event
 from typing import Any, NamedTuple
 
-import httpx
 from langgraph_sdk import get_sync_client
-from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.schema import Json
 
 from tests.e2e.dev_server import DevServer
@@ -24,19 +21,6 @@ class Turn(NamedTuple):
 def say(text: str) -> Json:
     """Return the input of a run in which the user says something."""
     return {"messages": [{"role": "user", "content": text}]}
-
-
-def opens_when_joined(client: LangGraphClient, gate: Event) -> None:
-    """Have a gate opened by the server's answer to who joins a thread's stream.
-
-    What is told before nobody hears: an update that should be heard waits at the gate, however slow the client is.
-    """
-
-    async def look(response: httpx.Response) -> None:
-        if response.request.method == "GET" and response.request.url.path.endswith("/stream"):
-            gate.set()
-
-    client.http.client.event_hooks["response"].append(look)
 
 
 def speak_python(server: DevServer, text: str, thread_id: str | None = None, choices: Choices | None = None) -> Turn:

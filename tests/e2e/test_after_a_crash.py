@@ -63,18 +63,6 @@ def test_threads_that_were_just_begun_are_listed_again_and_what_was_deleted_is_n
         assert [message["content"] for message in state["messages"]] == [*SAID, "Thanks.", "You said: Thanks."]
 
 
-def test_a_thread_that_is_made_again_is_readable_at_once(server: DevServer, model: StubModel) -> None:
-    with get_sync_client(url=server.url) as client:
-        thread_id = client.threads.create()["thread_id"]
-        client.runs.wait(thread_id, "chat", input=say("My name is Ada."))
-    server.kill9()
-    server.start()
-    with get_sync_client(url=server.url) as client:
-        client.threads.create(thread_id=thread_id, if_exists="do_nothing")
-        assert said(client, thread_id) == SAID
-        assert len(client.threads.get_history(thread_id, limit=100)) >= 4
-
-
 def test_a_thread_whose_row_was_saved_before_its_first_run_is_there_as_it_was(
     server: DevServer, model: StubModel
 ) -> None:

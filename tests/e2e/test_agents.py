@@ -1,11 +1,9 @@
 """Agents with the middleware, run as their authors run them: on a real server, and as a program."""
 
-import random
 import re
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +18,7 @@ from tests.e2e.dev_server import PROJECT, DevServer
 from tests.e2e.scripted import Scripted, is_chat
 from tests.e2e.speaking import say
 from tests.e2e.waiting import eventually
-from tests.stub_model import ChatRequest, Reply, StubModel, text_of
-
-BUDGET = 4000
-"""Tokens of messages and summary in both examples; a word below is one."""
+from tests.stub_model import ChatRequest, Reply, StubModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,44 +108,6 @@ def test_a_turn_that_a_crash_ended_is_learned(served: Served, model: StubModel, 
     model.respond = Scripted(learns={"like figs": "User likes figs."})
     served.server.start()
     eventually(lambda: served.facts("eve") == ["User likes figs."])
-
-
-def test_killed_again_and_again_every_answered_turn_is_learned_once(
-    served: Served, model: StubModel, prompts: Prompts
-) -> None:
-    dice, rounds = random.Random(3), range(3)
-    kinds = {f"like {kind}{number}": f"User likes {kind}{number}." for kind in ("thing", "stray") for number in rounds}
-    model.respond = Scripted(learns=kinds)
-    with get_sync_client(url=served.server.url) as client:
-        for number in rounds:
-            thread = served.say(f"I like thing{number}.", user_id="zoe")
-            config: Any = {"configurable": {"user_id": "zoe"}}
-            client.runs.create(thread, served.graph, input=say(f"I like stray{number}."), config=config)
-            time.sleep(dice.uniform(0, 1.5))
-            served.restart()
-    answered = {f"User likes thing{number}." for number in rounds}
-    eventually(lambda: answered <= set(served.facts("zoe")), timeout=60)
-    # What was under way may be learned, too, and if it is, once.
-    served.settle("zoe")
-    learned = served.facts("zoe")
-    assert len(learned) == len(set(learned))
-    assert set(learned) <= set(kinds.values())
-
-
-def test_a_long_thread_keeps_its_messages_and_the_prompt_its_budget(
-    served: Served, model: StubModel, prompts: Prompts
-) -> None:
-    model.respond = Scripted()
-    thread = served.say("0: " + "word " * 400, user_id="mia")
-    for number in range(1, 14):
-        served.say(f"{number}: " + "word " * 400, thread, user_id="mia")
-    prompt = prompts.of("13: word")
-    assert "They talked about travelling." in prompt.text
-    said = [message for message in prompt.messages if message["role"] == "user"]
-    assert sum(len(text_of(message).split()) for message in said) < BUDGET
-    with get_sync_client(url=served.server.url) as client:
-        state: Any = client.threads.get_state(thread)
-    assert len(state["values"]["messages"]) == 28
 
 
 def test_a_subagent_of_the_same_name_shares_the_memory_and_another_does_not(

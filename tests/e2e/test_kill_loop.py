@@ -191,17 +191,6 @@ def test_killed_at_random_points_every_answered_turn_is_remembered_once(tmp_path
     assert set(written) <= journaled(tmp_path) <= set(range(first))
 
 
-def test_killed_at_random_points_the_cap_holds(tmp_path: Path) -> None:
-    random.seed(11)
-    for kill in range(3):
-        with talking(tmp_path, first=100 * kill, turns=100, max_facts=5) as talker:
-            talker.wait_for(r"written \d+", 2)  # more than the limit in all, however slow the machine is
-            time.sleep(random.uniform(0, 1))
-            talker.end(signal.SIGKILL)
-    drain(tmp_path, max_facts=5)
-    assert len(facts(tmp_path)) == 5
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_process_that_is_told_to_stop_drains_first(tmp_path: Path, number: signal.Signals) -> None:
     turns = list(range(TURNS_A_THREAD))
@@ -213,33 +202,3 @@ def test_a_process_that_is_told_to_stop_drains_first(tmp_path: Path, number: sig
         assert talker.lines[-1] == "stopped"
     assert sorted(facts(tmp_path)) == things(turns)
     assert said(tmp_path, threads=1) == (turns, 1)
-
-
-def test_a_process_that_ends_by_itself_drains_first(tmp_path: Path) -> None:
-    with talking(tmp_path, turns=3, debounce=30.0) as talker:
-        assert talker.end() == 0
-    assert sorted(facts(tmp_path)) == things([0, 1, 2])
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_hung_model_delays_no_exit_and_loses_nothing(tmp_path: Path, number: signal.Signals) -> None:
-    with talking(tmp_path, turns=2, debounce=3600.0, stays=3600.0, hangs=True, grace=1.0) as talker:
-        talker.wait_for("talked")
-        began = time.monotonic()
-        talker.end(number)
-        assert time.monotonic() - began < 1 + SLACK_SECONDS
-    drain(tmp_path)
-    assert sorted(facts(tmp_path)) == things([0, 1])
-
-
-def test_a_hanging_store_call_of_an_update_delays_no_exit_and_loses_nothing(tmp_path: Path) -> None:
-    # One turn: the write that hangs would keep the next one's waiting, on a machine that is slow enough.
-    with talking(tmp_path, turns=1, stays=3600.0, store_hangs=True, grace=1.0) as talker:
-        talker.wait_for("talked")
-        talker.wait_for("hangs")
-        began = time.monotonic()
-        talker.end(signal.SIGTERM)
-        assert time.monotonic() - began < 1 + SLACK_SECONDS
-        assert talker.lines[-1] == "stopped"
-    drain(tmp_path)
-    assert sorted(facts(tmp_path)) == things([0])

@@ -5,7 +5,6 @@ import random
 import re
 import signal
 import time
-from collections import Counter
 from contextlib import ExitStack
 from math import inf
 from pathlib import Path
@@ -89,44 +88,6 @@ def drain_by_two_at_once(folder: Path, database: str) -> None:
         talking(folder, drain=True, thinks=0.1, database=database) as other,
     ):
         assert (one.end(), other.end()) == (0, 0), (folder / "errors.log").read_text()
-
-
-def talk_without_updates(folder: Path, database: str, turns: int) -> None:
-    with talking(folder, turns=turns, debounce=3600.0, stays=3600.0, database=database) as talker:
-        talker.wait_for("talked")
-        talker.end(signal.SIGKILL)
-
-
-def asked(*talkers: Talker) -> Counter[int]:
-    """Return how often the model was asked about each turn."""
-    lines = [line for talker in talkers for line in talker.lines if line.startswith("asked")]
-    return Counter(int(number) for line in lines for number in line.split()[1:])
-
-
-@pytest.mark.timeout(900)
-def test_two_processes_that_drain_at_the_same_time_ask_the_model_once_for_each_update(
-    tmp_path: Path, postgres: Postgres
-) -> None:
-    database = postgres.database()
-    talk_without_updates(tmp_path, database, turns=12)
-    with (
-        talking(tmp_path, drain=True, thinks=0.5, database=database) as one,
-        talking(tmp_path, drain=True, thinks=0.5, database=database) as other,
-    ):
-        assert (one.end(), other.end()) == (0, 0), (tmp_path / "errors.log").read_text()
-    assert asked(one, other) == dict.fromkeys(range(12), 1)
-    assert sorted(kept(database)[0]) == things(list(range(12)))
-
-
-@pytest.mark.timeout(900)
-def test_a_process_that_is_killed_while_it_updates_a_user_blocks_no_other(tmp_path: Path, postgres: Postgres) -> None:
-    database = postgres.database()
-    talk_without_updates(tmp_path, database, turns=2)
-    with talking(tmp_path, drain=True, hangs=True, database=database) as killed:
-        killed.wait_for(r"asked .*")
-        killed.end(signal.SIGKILL)
-    drain(tmp_path, database=database)
-    assert sorted(kept(database)[0]) == things([0, 1])
 
 
 @pytest.mark.timeout(3600)

@@ -1,14 +1,18 @@
-"""The list of facts in a browser, against a real server: what people do with it, by mouse and by keyboard."""
+"""The page in a browser, against a real server: what stays while it is shown anew, loads late, or breaks off."""
 
+import re
+import threading
 from typing import Any
 
 import pytest
 
-from tests.e2e.browsing import WHOLE_PAGE, erase, expect, fact, look_again, shown_anew, take_in
+from tests.archive_lines import JSON_LINES, lines_of
+from tests.e2e.browsing import WHOLE_PAGE, erase, expect, fact, look_again, say, shown_anew, take_in
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted
-from tests.stub_model import StubModel
+from tests.e2e.waiting import eventually
+from tests.stub_model import Reply, StubModel
 
 pytest.importorskip("jinja2")
 
@@ -62,42 +66,6 @@ def test_a_look_at_the_list_keeps_what_somebody_has_begun_in_it(page: Any, serve
     erase(page)
 
 
-def test_what_is_asked_for_in_a_row_comes_though_the_list_is_shown_anew_meanwhile(page: Any, server: DevServer) -> None:
-    for content in ("Likes figs", "Likes plums"):
-        page.request.post(f"{server.url}/memory/facts", data={"content": content, "category": "preference"})
-    page.reload()
-    held: list[Any] = []
-    page.route("**/page/fact{-history,s-delete}*", lambda route: held.append(route))
-    with page.expect_request("**/page/fact{-history,s-delete}*"):
-        fact(page, "figs").get_by_role("link", name="History").click()
-    with page.expect_request("**/page/fact{-history,s-delete}*"):
-        fact(page, "plums").get_by_role("button", name="Delete").click()
-    look_again(page)
-    for each in held:
-        each.continue_()
-    expect(fact(page, "figs").locator(".aside")).to_be_visible()
-    expect(fact(page, "plums").get_by_role("button", name="Undo")).to_be_visible()
-    page.unroute("**/page/fact{-history,s-delete}*")
-    erase(page)
-
-
-def test_what_is_pressed_as_soon_as_it_is_shown_loads_no_page(page: Any, server: DevServer) -> None:
-    page.request.post(f"{server.url}/memory/facts", data={"content": "Likes figs", "category": "preference"})
-    page.reload()
-    expect(fact(page, "figs")).to_be_visible()
-    page.evaluate(
-        """() => {
-          window.isTheSame = true;
-          const press = () => queueMicrotask(() => document.querySelector(".facts a[hx-get*=history]").click());
-          document.body.addEventListener("htmx:afterSwap", press, { once: true });
-        }"""
-    )
-    page.evaluate("document.body.dispatchEvent(new Event('facts-changed'))")
-    expect(fact(page, "figs").locator(".aside")).to_be_visible()
-    assert page.evaluate("window.isTheSame")
-    erase(page)
-
-
 def test_whoever_spares_those_on_this_page_has_not_chosen_all(page: Any, server: DevServer) -> None:
     take_in(page, server.url, 120)
     page.reload()
@@ -112,19 +80,6 @@ def test_whoever_spares_those_on_this_page_has_not_chosen_all(page: Any, server:
     page.get_by_role("button", name="Yes", exact=True).click()
     expect(page.get_by_text("100 deleted.")).to_be_visible()
     erase(page)
-
-
-def test_the_place_of_the_chat_is_there_before_its_scripts_are(page: Any) -> None:
-    held: list[Any] = []
-    page.route("**/static/langgraph.js", lambda route: held.append(route))
-    with page.expect_request("**/static/langgraph.js"):
-        page.reload()
-    heading = page.get_by_role("heading", name="What is known")
-    before = heading.bounding_box(), page.locator("#find").bounding_box()
-    held.pop().continue_()
-    page.locator("#chat-words").wait_for()
-    assert (heading.bounding_box(), page.locator("#find").bounding_box()) == before
-    page.unroute("**/static/langgraph.js")
 
 
 def loads_late(page: Any, server: DevServer, *contents: str) -> list[Any]:
@@ -181,3 +136,49 @@ def test_a_server_that_is_away_is_said_to_be_and_what_is_shown_stays(page: Any) 
     expect(page.get_by_role("heading", name="What is known")).to_be_visible()
     page.unroute("**/memory/**")
     expect(page.locator("#away")).to_be_hidden()
+
+
+def test_words_that_were_begun_stay_when_another_one_is_decided(page: Any, server: DevServer) -> None:
+    proposals = [
+        {"content": content, "category": "knowledge", "confidence": 0.9, "status": "waiting"}
+        for content in ("User has gout.", "User has a migraine.")
+    ]
+    page.request.post(f"{server.url}/memory/import", data=lines_of({"facts": proposals}), headers=JSON_LINES)
+    page.goto(f"{server.url}/memory/page/updates")
+    gout = page.locator("li.held", has=page.get_by_role("button", name="No: User has gout."))
+    gout.get_by_label("Its words").fill("User avoids shellfish.")
+    page.get_by_role("button", name="No: User has a migraine.").click()
+    expect(page.get_by_text("It is not remembered.")).to_be_visible()
+    expect(page.locator(".held textarea")).to_have_value("User avoids shellfish.")
+    page.get_by_role("button", name="No: User has gout.").click()
+
+
+def test_a_chat_whose_conversation_was_erased_elsewhere_says_so_and_begins_a_new_one(
+    page: Any, server: DevServer
+) -> None:
+    say(page, "I row across the fjord.")
+    erased = page.request.post(f"{server.url}/memory/erase/everything", data={"erase": "everything"})
+    assert erased.status == 200
+    page.locator("#chat-words").fill("Are you there?")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".message .problem")).to_contain_text("not there any more")
+    expect(page.locator("#chat")).not_to_contain_text("fjord")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator(".message.assistant:not(.failed, .coming)")).to_have_text(re.compile("Noted."))
+
+
+def test_an_incognito_chat_goes_though_its_page_is_closed_while_an_answer_comes(
+    page: Any, server: DevServer, model: StubModel
+) -> None:
+    def holding() -> list[str]:
+        return [name for name, kept in server.stored().items() if b"Ouagadougou" in kept]
+
+    hangs = threading.Event()
+    model.respond = lambda _: Reply(text="It is far away.", gate=hangs)
+    page.get_by_label("What memory may do").select_option("incognito")
+    page.locator("#chat-words").fill("I keep a goat in Ouagadougou.")
+    page.get_by_role("button", name="Send").click()
+    eventually(lambda: bool(model.requests))
+    page.goto("about:blank")
+    hangs.set()
+    eventually(lambda: holding() == [])

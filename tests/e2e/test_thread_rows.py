@@ -1,7 +1,6 @@
 """Runs without a thread, whose temporary threads the server deletes, cost nobody's thread."""
 
 import asyncio
-import re
 from typing import Any
 
 import httpx
@@ -80,7 +79,10 @@ async def test_threads_are_deleted_and_erased_while_others_read(server: DevServe
     assert not left.intersection(doomed)
 
 
-async def test_sweeps_are_no_runs(server: DevServer, client: LangGraphClient) -> None:
-    await turn(client, None)
-    log = re.sub(r"\x1b\[\d+m", "", server.log)
-    assert set(re.findall(r"Starting background run .* graph_id=(\w+)", log)) == {"chat"}
+async def test_everything_is_erased_while_turns_run_and_end(server: DevServer, client: LangGraphClient) -> None:
+    for number in range(12):
+        thread = (await client.threads.create())["thread_id"]
+        await client.runs.create(thread, "chat", input=say(f"{number}: Hello."))
+    async with httpx.AsyncClient(base_url=f"{server.url}/memory", timeout=PATIENCE) as memory:
+        assert (await memory.post("/erase/everything", json={"erase": "everything"})).status_code == 200
+    assert await client.threads.search(metadata={"graph_id": "chat"}, limit=100) == []

@@ -9,8 +9,6 @@ SKIPPED: Final = {
     "test_database_breaks_off.py": "chooses the database, and these servers bring their own",
     "test_deleted_under_any_saver.py": "chooses the saver, and these servers bring their own",
     "test_kept_no_longer.py": _FILES,
-    "test_single_user.py::test_debug_routes_are_closed": "asks for a page that this runtime does not have (/deploy)",
-    "test_server_updates.py::test_behind_a_slow_roll_up_at_start_the_only_worker_answers_at_once": _FILES,
     "test_this_machine.py": "asks from another machine, and the tests' own proxy on this one stands before the servers",
     "test_unwritten_turns.py": _FILES,
 }

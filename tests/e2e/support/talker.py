@@ -5,12 +5,11 @@
 
 import asyncio
 import json
-import re
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.store.base import BaseStore, Op, PutOp, Result
+from langgraph.store.base import BaseStore
 
 from graphs.chat import build_graph
 from graphs.middleware import PalimpsestMemory, PalimpsestState, PalimpsestSummary
@@ -31,13 +30,12 @@ from graphs.settings import Settings
 from graphs.turn.context import Context
 from graphs.turn.state import InputState
 from memory.config import MemoryConfig
-from memory.door import Batching, arun
+from memory.door import arun
 from memory.namespaces import Owner
 from memory.updates.outbox import read_entries
 from tests.fakes import RecordingModel, learns
 
 TURNS_A_THREAD = 8
-NEW = re.compile(r"^\[\d+\] user.*?thing(\d+)", re.MULTILINE)
 # So small that every thread is summarized, and its oldest messages are written down a second time.
 CONTEXT = Context(max_tokens=700, max_summary_tokens=32, reply_tokens=16, memory_tokens=0)
 LONG = "It was a long day and there is much to tell about it. " * 4
@@ -52,8 +50,6 @@ class Orders:
         first: Number of its first turn; turn n says "I like thing<n>.".
         turns: How many turns it has.
         drain: Whether it applies all that is pending before the first turn.
-        hangs: Whether the memory model never answers.
-        store_hangs: Whether a write of facts, which updates alone do, never returns; it says so when one begins.
         thinks: How many seconds the memory model takes.
         debounce: Quiet period, in seconds.
         stays: How many seconds it stays after its last turn.
@@ -67,8 +63,6 @@ class Orders:
     first: int = 0
     turns: int = 0
     drain: bool = False
-    hangs: bool = False
-    store_hangs: bool = False
     thinks: float = 0.0
     debounce: float = 0.05
     stays: float = 0.0
@@ -95,8 +89,6 @@ class Orders:
             open_store(folder / "store.sqlite") as store,
             open_checkpointer(folder / "checkpoints.sqlite") as saver,
         ):
-            if self.store_hangs:
-                store.writing = _hanging(store.writing)  # type: ignore[assignment, method-assign]
             yield store, saver
 
     def memory(self) -> MemoryConfig:
@@ -117,8 +109,7 @@ class Orders:
         def answer(messages: list[BaseMessage]) -> str:
             if "Messages:" not in messages[-1].text:
                 return "They talked about what they like."
-            say(f"asked {' '.join(NEW.findall(messages[-1].text))}")
-            time.sleep(3600 if self.hangs else self.thinks)
+            time.sleep(self.thinks)
             return learns(messages)
 
         chat = RecordingModel(respond=lambda _: "Noted. " + LONG)
@@ -145,24 +136,6 @@ class Orders:
             return values.get("memory", {}).get("receipt", {}), values.get("context", {}).get("running_summary")
         memory = values.get("palimpsest_memory", {}).get("PalimpsestMemory", {})
         return memory.get("receipt", {}), values.get("palimpsest_summary", {}).get("running_summary")
-
-
-def _hanging(
-    writing: Callable[..., AbstractAsyncContextManager[Batching]],
-) -> Callable[..., AbstractAsyncContextManager[Batching]]:
-    @asynccontextmanager
-    async def hangs(*names: str) -> AsyncIterator[Batching]:
-        async with writing(*names) as batch:
-
-            async def hang(ops: Sequence[Op]) -> list[Result]:
-                if any(isinstance(op, PutOp) and "facts" in op.namespace for op in ops):
-                    say("hangs")
-                    await asyncio.sleep(3600)
-                return await batch(ops)
-
-            yield hang
-
-    return hangs
 
 
 async def talk(orders: Orders) -> None:
