@@ -14,7 +14,7 @@ __all__ = ["Life", "Thread", "broken_pairs", "newest_user", "own_ids", "varied",
 
 def word_counter() -> TokenCounter:
     """A counter whose tokens are words: quick, and easy to reckon with."""
-    return TokenCounter(tokenizer=Tokenizer([lambda: lambda text: len(text.split())]))
+    return TokenCounter(tokenizer=Tokenizer((lambda: lambda text: len(text.split()), None)))
 
 
 @dataclass

@@ -5,15 +5,14 @@ Entries that come back are checked, each for itself.
 
 import json
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Final
 
 from langgraph.store.base import BaseStore
 
-from memory.control import INITIAL_EDIT, belongs, read_epoch
-from memory.door import arun, scan
+from memory.control import INITIAL_EDIT, read_epoch
+from memory.door import arun
 from memory.facts.changes import Reason, Section
 from memory.facts.fact import (
     HELD,
@@ -30,11 +29,13 @@ from memory.facts.profile import SECTIONS, read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry
+from memory.journal.journal import read_journal
 from memory.message import StoredMessage
-from memory.namespaces import Kind, Owner
+from memory.namespaces import Owner
 from memory.screening.door import screened
 from memory.text import sanitize
 from memory.updates.entry import Entry
+from memory.updates.outbox import read_entries
 
 Json = Mapping[str, object]
 
@@ -163,13 +164,11 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
     history.sort(key=lambda fact: (fact.updated_at, fact.id, fact.revision))
     for fact in history:
         yield _line("history", _plain(to_item(fact)))
-    # What is no entry there, such as how far roll-ups have come, is of no use elsewhere.
-    kinds: tuple[Kind, ...] = ("journal", "outbox")
-    for kind in kinds:
-        for item in await arun(store, scan(owner.namespace(kind))):
-            if belongs(item.value, epoch):
-                with suppress(ValueError):
-                    yield _entry_line(kind, item.value)
+    for entry in await arun(store, read_journal(owner, epoch)):
+        yield _said_line("journal", plain(entry.screened()), entry.messages)
+    for update in await arun(store, read_entries(owner)):
+        if update.epoch == epoch:
+            yield _said_line("update", {name: getattr(update, name) for name in _TOLD}, update.messages)
 
 
 def fact_lines(owner: Owner, facts: Sequence[Fact], seconds: float) -> Iterator[str]:
@@ -180,15 +179,8 @@ def fact_lines(owner: Owner, facts: Sequence[Fact], seconds: float) -> Iterator[
         yield _line("fact", _plain(to_item(fact)))
 
 
-def _entry_line(kind: Kind, value: Json) -> str:
-    if kind == "journal":
-        entry = read_as(JournalEntry, value)
-        part, told, messages = "journal", _plain(plain(entry.screened())), entry.messages
-    else:
-        update = read_as(Entry, value)
-        known = plain(update)
-        part, told, messages = "update", {name: known[name] for name in _TOLD}, update.messages
-    return _line(part, {**told, "messages": [_plain(each.to_json()) for each in messages]})
+def _said_line(part: str, told: Json, messages: Iterable[StoredMessage]) -> str:
+    return _line(part, {**_plain(told), "messages": [_plain(each.to_json()) for each in messages]})
 
 
 def _plain(item: Json) -> Json:

@@ -3,9 +3,9 @@
 import json
 import logging
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from langgraph.store.base import BaseStore
 
@@ -51,26 +51,36 @@ class Imported:
     """What taking in an export did.
 
     Attributes:
-        created: Ids of the facts that are new, in the export's order.
+        lines: The numbers of the lines of the facts that are new, by their ids, in the export's order.
+        held: Ids of facts that came to wait for a person.
         known: How many facts said what was known already.
         refused: The lines that were not taken in; the first 1,000 of them.
         refused_more: How many more there are.
-        quarantined: Ids of new facts that wait for review.
         sections: Names of the profile sections that were empty and now are not.
         journal: How many journal entries were taken in.
         updates: How many updates wait again.
         threads: The threads that these are of.
     """
 
-    created: list[str] = field(default_factory=list)
+    lines: dict[str, int] = field(default_factory=dict)
+    held: set[str] = field(default_factory=set)
     known: int = 0
     refused: list[Refused] = field(default_factory=list)
     refused_more: int = 0
-    quarantined: list[str] = field(default_factory=list)
     sections: list[str] = field(default_factory=list)
     journal: int = 0
     updates: int = 0
     threads: set[str] = field(default_factory=set)
+
+    @property
+    def created(self) -> list[str]:
+        """The ids of the facts that are new."""
+        return [*self.lines]
+
+    @property
+    def quarantined(self) -> list[str]:
+        """Those of them that wait for review."""
+        return [each for each in self.lines if each in self.held]
 
     def refuse(self, line: int, reason: Reason) -> None:
         """Note a line that is not taken in."""
@@ -80,19 +90,8 @@ class Imported:
             self.refused_more += 1
 
 
-class _Line(NamedTuple):
-    """A line that is to be written: its number, from 1, the name of its part, and the entry."""
-
-    number: int
-    part: str
-    entry: object
-
-
-class _New(NamedTuple):
-    """A fact that was taken in: the number of its line, and whether it waits for a person."""
-
-    line: int
-    is_held: bool
+Piece = Mapping[int, tuple[str, object]]
+"""Lines that are written together, by their numbers, from 1: each the name of its part, and the entry."""
 
 
 async def aimport(
@@ -116,27 +115,25 @@ async def aimport(
         ValueError: If the first line is not the header of an export, or the lines themselves raise it; the message says
             if something was taken in before.
     """
-    facts, done, new = FactEffects(owner, config, lambda: seconds), Imported(), dict[str, _New]()
-    epoch, is_there = await arun(store, read_epoch(owner)), False
+    facts, done, is_there = FactEffects(owner, config, lambda: seconds), Imported(), False
+    epoch = await arun(store, read_epoch(owner))
     try:
         async for piece in _pieces(lines, done):
-            is_there = await arun(store, _write(facts, epoch, seconds, piece, done, new))
+            is_there = await arun(store, _write(facts, epoch, seconds, piece, done))
     except ValueError as error:
         if is_there:
             raise ValueError(f"{error}; some of what stands before it was taken in, and may be sent again") from error
         raise
     if not is_there:
         return Imported()
-    done.created = sorted(new, key=new.__getitem__)
-    done.quarantined = [each for each in done.created if new[each].is_held]
-    counts = (len(done.created), done.known, len(done.refused) + done.refused_more)
+    counts = (len(done.lines), done.known, len(done.refused) + done.refused_more)
     logger.info("took in an export: created %d, known %d, refused %d", *counts)
     return done
 
 
-async def _pieces(lines: AsyncIterable[bytes], done: Imported) -> AsyncIterator[list[_Line]]:
+async def _pieces(lines: AsyncIterable[bytes], done: Imported) -> AsyncIterator[Piece]:
     """Yield what is written together, at last what is left, and note the lines that are none."""
-    taken, size, number, has_header = list[_Line](), 0, 0, False
+    taken, size, number, has_header = dict[int, tuple[str, object]](), 0, 0, False
     async for line in lines:
         number += 1
         if not line.strip():
@@ -150,33 +147,31 @@ async def _pieces(lines: AsyncIterable[bytes], done: Imported) -> AsyncIterator[
             continue
         part, entry = next(iter(said.items())) if len(said) == 1 else ("", None)
         if part in ("fact", "profile", "journal", "update"):
-            taken.append(_Line(number, part, entry))
+            taken[number] = part, entry
             size += len(line)
         elif part != "history":
             done.refuse(number, "malformed")
         if len(taken) >= _PIECE_LINES or size >= _PIECE_BYTES:
             yield taken
-            taken, size = [], 0
+            taken, size = {}, 0
     if not has_header:
         raise ValueError(_NO_HEADER)
     yield taken
 
 
 @transaction
-def _write(
-    facts: FactEffects, epoch: str, seconds: float, taken: Sequence[_Line], done: Imported, new: dict[str, _New]
-) -> StoreEffects[bool]:
+def _write(facts: FactEffects, epoch: str, seconds: float, taken: Piece, done: Imported) -> StoreEffects[bool]:
     """Write lines, and note what came of them; say no, and write nothing, if all was erased meanwhile."""
     owner, now, journal = facts.owner, timestamp(seconds), list[JournalEntry]()
     if (yield from read_epoch(owner)) != epoch:
         return False
-    became = {each.number: read_fact(each.entry, epoch=epoch, now=now) for each in taken if each.part == "fact"}
+    became = {at: read_fact(entry, epoch=epoch, now=now) for at, (part, entry) in taken.items() if part == "fact"}
     if became:
-        yield from _write_facts(facts, epoch, became, done, new)
-    for number, part, entry in taken:
-        if part == "fact":
-            continue
+        yield from _write_facts(facts, epoch, became, done)
+    for number, (part, entry) in taken.items():
         try:
+            if part == "fact":
+                continue
             if not isinstance(entry, Mapping):
                 raise ValueError("an entry must be an object")
             if part == "profile":
@@ -199,25 +194,24 @@ def _write(
 
 
 def _write_facts(
-    facts: FactEffects, epoch: str, became: dict[int, Fact | Reason], done: Imported, new: dict[str, _New]
+    facts: FactEffects, epoch: str, became: dict[int, Fact | Reason], done: Imported
 ) -> StoreEffects[None]:
     read = {line: fact for line, fact in became.items() if isinstance(fact, Fact)}
     # Who said no, or changed it, is not asked once more.
     waiting = {line: text_key(fact.content) for line, fact in read.items() if fact.status == "waiting"}
     answered = yield from read_records(facts.owner, epoch, {*waiting.values()})
     drafts = {line: each for line, each in read.items() if waiting.get(line) not in answered}
-    written, there = yield from facts.insert([*drafts.values()], new.keys())
-    became |= dict.fromkeys(read, "duplicate")
-    became |= zip(drafts, written, strict=True)
-    for line, each in became.items():
+    written, there = yield from facts.insert([*drafts.values()], done.lines.keys())
+    for line, each in (became | dict.fromkeys(read, "duplicate") | dict(zip(drafts, written, strict=True))).items():
         if isinstance(each, Fact):
-            new[each.id] = _New(line, each.status in HELD)
+            done.lines[each.id] = line
+            done.held |= {each.id} if each.status in HELD else set()
         elif each == "duplicate":
             done.known += 1
         else:
             done.refuse(line, each)
-    for lost in [each for each in new if each not in there]:  # stronger ones have their place
-        done.refuse(new.pop(lost).line, "full")
+    for lost in [each for each in done.lines if each not in there]:  # stronger ones have their place
+        done.refuse(done.lines.pop(lost), "full")
 
 
 def json_of(line: bytes) -> object:

@@ -4,12 +4,13 @@ import logging
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from memory.context.tokens import TokenCounter, media_kind, media_tokens
+from memory.context.turns import blocks_of
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ class Budget:
         room = self.room(system + self.max_summary_tokens)
         half = min(room, self.max_tokens_before_summary or room) // 2
         tokens = half if self.keep_tokens is None else min(self.keep_tokens, half)
-        return Keep(tokens=tokens, messages=self.keep_messages, least_cut=tokens)
+        return Keep(tokens, self.keep_messages)
 
     def keep_ahead(self, share: float, *, system: int, counts: Sequence[int], beside: int) -> "Keep | None":
         """Return what stays now of what the next cut will leave, so that its summary can be written before it is due.
@@ -103,22 +104,14 @@ class Budget:
         stay = None if keep.messages is None else keep.messages - further
         if is_early or to_come > keep.tokens or (stay is not None and stay <= 0):
             return None
-        return replace(keep, tokens=keep.tokens - to_come, messages=stay)
+        return Keep(keep.tokens - to_come, stay)
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
-    """What a cut leaves.
-
-    Attributes:
-        tokens: Tokens of messages at most.
-        messages: Number of messages at most, if there is such a limit.
-        least_cut: Summarizing fewer tokens of messages than this is not worth a model call.
-    """
+class Keep(NamedTuple):
+    """What a cut leaves: tokens of messages at most, and their number at most, if there is such a limit."""
 
     tokens: int
     messages: int | None
-    least_cut: int
 
 
 class Unit(NamedTuple):
@@ -163,11 +156,13 @@ def pinned(found: Sequence[Unit]) -> set[Unit]:
     return {unit for unit in (newest_question(found), *found[-1:]) if unit}
 
 
-def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Keep, *, ahead: bool = False) -> list[int]:
-    """Return the indices of the messages to summarize, oldest first; empty if no summary is worth its call.
+def choose_cut(
+    messages: Sequence[BaseMessage], counts: Sequence[int], keep: Keep, *, ahead: bool = False, is_urgent: bool = False
+) -> list[BaseMessage]:
+    """Return the messages to summarize, oldest first; none if no summary is worth its call.
 
     What stays is a run of the newest units within `keep`, and the pinned ones. A short answer leaves with its question,
-    if another exchange stays. When the pinned ones alone are so large that little is left to summarize, nothing is:
+    if another exchange stays. When the pinned ones alone are so large that less is left to summarize, nothing is:
     those are shortened in the view, or a long tool loop under a huge question would ask for a summary at each of its
     steps.
 
@@ -176,11 +171,12 @@ def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Kee
         counts: Tokens of each message.
         keep: What may stay.
         ahead: Whether the cut is made after a further question, so that none of these is pinned any longer.
+        is_urgent: Whether any summary is worth its call.
     """
     found = units(messages, counts)
     stays = set() if ahead else pinned(found)
     tokens, number = sum(unit.tokens for unit in stays), sum(len(unit.places) for unit in stays)
-    least = 0 if tokens <= keep.tokens else keep.least_cut
+    least = 0 if is_urgent or tokens <= keep.tokens else keep.tokens
     newest_first = [unit for unit in reversed(found) if unit not in stays]
     for place, unit in enumerate(newest_first):
         tokens += unit.tokens
@@ -190,7 +186,7 @@ def choose_cut(messages: Sequence[BaseMessage], counts: Sequence[int], keep: Kee
             is_short = sum(each.tokens for each in newest_first[exchanges:place]) <= keep.tokens * _SHORT
             leaving = newest_first[exchanges if is_short else place :][::-1]
             is_worth = sum(each.tokens for each in leaving) >= least
-            return [index for each in leaving for index in each.places] if is_worth else []
+            return [messages[at] for each in leaving for at in each.places] if is_worth else []
     return []
 
 
@@ -266,12 +262,10 @@ def shorten(message: BaseMessage, tokens: int, counter: TokenCounter) -> BaseMes
     Media stay where they need half of the tokens at most, else a note takes their place; tool calls stay whole. A
     message that cannot get so small is returned with the note as its only text, or as it is if that is smaller.
     """
-    count, content = counter.message(message), message.content
-    blocks = [content] if isinstance(content, str) else content
-    texts = (block if isinstance(block, str) else block.get("text") for block in blocks)
-    text = "\n".join(part for part in texts if part and isinstance(part, str))
-    media: list[str | dict[str, Any]] = [block for block in blocks if isinstance(block, dict) and media_kind(block)]
-    if sum(media_tokens(block) for block in media if isinstance(block, dict)) > tokens // 2:
+    count, blocks = counter.message(message), blocks_of(message.content)
+    text = "\n".join(said for block in blocks if isinstance(said := block.get("text"), str) and said)
+    media: list[str | dict[str, Any]] = [block for block in blocks if media_kind(block)]
+    if sum(media_tokens(block) for block in blocks if media_kind(block)) > tokens // 2:
         media = [{"type": "text", "text": MEDIA_NOTE}]
     note = SHORTENED_NOTE.format(tokens=max(0, count - tokens))
 

@@ -1,15 +1,13 @@
 """What a thread remembers of the messages that a summary replaced, and of those that left the view without one."""
 
-import json
-import zlib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, takewhile
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from pydantic import BeforeValidator, NonNegativeInt
+from pydantic import NonNegativeInt
 
 from memory import prompts
 from memory.forms import read_as
@@ -37,17 +35,6 @@ _TAIL = 256
 _NO_INSTRUCTIONS = {HumanMessage, AIMessage, ToolMessage}
 
 
-def _inflated(ids: Any) -> Any:
-    """Return ids that a checkpoint holds deflated; what is not deflated is returned as it is."""
-    if not isinstance(ids, bytes):
-        return ids
-    try:
-        read = json.loads(zlib.decompress(ids))
-    except (ValueError, zlib.error):  # no form of ours
-        return []
-    return [each for each in read if isinstance(each, str)] if isinstance(read, list) else []
-
-
 @dataclass
 class RunningSummary:
     """The summary of a thread so far and what went into it. Its size does not grow with the thread.
@@ -68,19 +55,14 @@ class RunningSummary:
     summarized_message_ids: set[str] = field(default_factory=set)
     last_summarized_message_id: str | None = None
     kept: dict[str, NonNegativeInt] = field(default_factory=dict)
-    order: Annotated[list[str], BeforeValidator(_inflated)] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.order = _inflated(self.order)
         self.summarized_message_ids = self.summarized_message_ids or set(self.order)
 
     def _asdict(self) -> dict[str, object]:
-        """Return the arguments that rebuild this from a checkpoint; LangGraph's serializer asks for them.
-
-        Ids are mostly hexadecimal digits: 32 of them take 0.6 KB deflated, in their order, instead of 1.3 KB.
-        """
-        ids = json.dumps(self._oldest_first()).encode()
-        return {**vars(self), "summarized_message_ids": [], "order": zlib.compress(ids, 9)}
+        """Return what rebuilds this from a checkpoint, each id once; LangGraph's serializer asks for it."""
+        return {**vars(self), "summarized_message_ids": [], "order": self._oldest_first()}
 
     def extended(
         self, summary: str, ids: Sequence[str], *, last: str | None, kept: Mapping[str, int]
@@ -146,16 +128,18 @@ class DividedMessages:
         summarized = self.running.summarized_message_ids if self.running else ()
         return [message for message in self.live if message.id in ids and message.id not in summarized]
 
-    def summarized(self, summary: str, leaving: Sequence[int]) -> "DividedMessages":
-        """Return what is left after the live messages at these places went into `summary`."""
+    def summarized(self, summary: str, leaving: Sequence[BaseMessage]) -> "DividedMessages":
+        """Return what is left after these of the live messages, oldest first, went into `summary`."""
         before = self.running or RunningSummary("")
-        ids, gone = [str(self.live[at].id) for at in leaving], set(leaving)
-        moves_on = leaving[-1] >= self.kept
-        passed = self.live[: leaving[-1] if moves_on else self.kept]
-        stay = {message.id for message in (*self.system, *passed)}.difference(ids)
+        ids = [str(one.id) for one in leaving]
+        gone = {*ids}
+        end = next(at for at, one in enumerate(self.live, 1) if one.id == leaving[-1].id)
+        moves_on = end > self.kept
+        passed = self.live[: end if moves_on else self.kept]
+        stay = {message.id for message in (*self.system, *passed)} - gone
         kept = {str(one.id): at for at, one in enumerate(self.thread) if one.id in stay}
         last = ids[-1] if moves_on else before.last_summarized_message_id
-        live = tuple(one for at, one in enumerate(self.live) if at not in gone)
+        live = tuple(one for one in self.live if one.id not in gone)
         return replace(self, live=live, running=before.extended(summary, ids, last=last, kept=kept))
 
 

@@ -1,7 +1,7 @@
 """The public face of the context tier: as functions, and as a node of a graph."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any, Literal, Required, Unpack, cast, get_args
 
 from langchain_core.language_models import LanguageModelLike
@@ -9,7 +9,6 @@ from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
-from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from memory.context.budget import Budget, choose_cut
@@ -210,9 +209,8 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             share: While less than this share of `max_tokens` is there, it is too early.
         """
         now = self._measured(*self._read(state))
-        live = now.talk.live
         keep = self.summarizer.budget.keep_ahead(share, system=now.system, counts=now.counts, beside=now.beside)
-        return [live[at] for at in choose_cut(live, now.counts, keep, ahead=True)] if keep else []
+        return choose_cut(now.talk.live, now.counts, keep, ahead=True) if keep else []
 
     def prepare(
         self,
@@ -284,13 +282,8 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
 
     def _read(self, state: object) -> tuple[GivenMessages, dict[str, Any]]:
         """Return a state's messages and its context: of a mapping, a pydantic model or a dataclass."""
-        key = self.input_messages_key
-        if isinstance(state, Mapping):
-            said, context = state.get(key), state.get("context")
-        elif isinstance(state, BaseModel) or is_dataclass(state):
-            said, context = getattr(state, key, None), getattr(state, "context", None)
-        else:
-            raise ValueError(f"the state must be a mapping, pydantic model or dataclass, not {type(state).__name__}")
+        key, state = self.input_messages_key, state if isinstance(state, Mapping) else getattr(state, "__dict__", {})
+        said, context = state.get(key), state.get("context")
         if said is None:
             raise ValueError(f"the state has no {key!r}: set input_messages_key to its messages")
         return said, state_of(context)

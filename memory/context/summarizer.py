@@ -79,8 +79,8 @@ class Caller:
             # On another thread: this one may have an event loop that is running, which must not be entered again.
             with ThreadPoolExecutor(max_workers=1) as pool:
                 return pool.submit(contextvars.copy_context().run, asyncio.run, wait()).result()
-        # An object with an `async def __call__` is no coroutine function itself.
-        is_coroutine = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+        # An object with an `async def __call__` is no coroutine function: it makes its coroutine on a thread.
+        is_coroutine = inspect.iscoroutinefunction(function)
         called = function(*arguments) if is_coroutine else await asyncio.to_thread(function, *arguments)
         return await called if inspect.isawaitable(called) else called
 
@@ -138,10 +138,6 @@ class Measured:
     system: int
     beside: int
     handed: Collection[str | None]
-
-    def ids(self, places: Iterable[int]) -> set[str | None]:
-        """Return the ids of live messages."""
-        return {self.talk.live[at].id for at in places}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,54 +202,54 @@ class Summarizer:
             leaving = choose_cut(talk.live, now.counts, keep)
             if waits and not leaving and self.view(talk)[1]:
                 # Tool calls cannot be shortened: what goes for their sake is worth a summary, however little.
-                leaving = choose_cut(talk.live, now.counts, replace(keep, least_cut=0))
+                leaving = choose_cut(talk.live, now.counts, keep, is_urgent=True)
             is_due = bool(leaving) or not waits
             if is_due and not has_failed:
                 with tolerated(logger, "%d messages not summarized this time", len(leaving)):
                     return await self._cut(now, leaving, caller, waits=waits)
-            view, left_out = self.view(talk, now.handed, now.ids(leaving))
+            view, left_out = self.view(talk, now.handed, _ids(leaving))
         else:
             view = self.composed(talk)
         left, handed = LeftOut.of(talk.live, left_out), LeftOut.of(talk.live, now.handed)
         return SummarizationResult(view, talk.running, None, is_due, left, handed)
 
-    async def _cut(self, now: Measured, leaving: Sequence[int], caller: Caller, *, waits: bool) -> SummarizationResult:
+    async def _cut(
+        self, now: Measured, leaving: Sequence[BaseMessage], caller: Caller, *, waits: bool
+    ) -> SummarizationResult:
         """Put a summary in the place of what leaves, or as much of it as one that was written ahead stands for."""
         talk, done = now.talk, None
         prepared = (await caller.call(self.prepared_summary)) if leaving and self.prepared_summary else None
         cut, summary = self._usable(now, prepared, leaving, waits=waits)
         is_ready = bool(cut)
         if waits and not cut:
-            cut = leaving
-            summary = (await self.write_summary(talk, [talk.live[at] for at in cut], caller))["summary"]
+            cut, summary = leaving, (await self.write_summary(talk, leaving, caller))["summary"]
         after = talk.summarized(summary, cut) if cut else talk
-        view, left_out = self.view(after, now.handed, now.ids(leaving))
-        gone = now.ids(cut) | (set() if waits else left_out)
+        view, left_out = self.view(after, now.handed, _ids(leaving))
+        gone = _ids(cut) | (set() if waits else left_out)
         new = talk.fresh(gone.difference(now.handed))
         if new and self.memory_flush_hook:
             await caller.call(self.memory_flush_hook, new)
         if cut:
-            taken, before = len(talk.fresh(now.ids(cut))), sum(now.counts) + now.beside
+            taken, before = len(talk.fresh(_ids(cut))), sum(now.counts) + now.beside
             done = Cut(taken, before, self.counter(view), self.summary_tokens(summary), is_ready)
             logger.info("summarized %d messages: %d tokens before, %d after", taken, before, done.tokens_after)
         left, handed = LeftOut.of(after.live, left_out), LeftOut.of(after.live, gone.union(now.handed))
         return SummarizationResult(view, after.running, done, False, left, handed)
 
     def _usable(
-        self, now: Measured, prepared: object, leaving: Sequence[int], *, waits: bool
-    ) -> tuple[Sequence[int], str]:
-        """Return where the messages of a prepared summary stand, and its text; nothing if it is of no use.
+        self, now: Measured, prepared: object, leaving: Sequence[BaseMessage], *, waits: bool
+    ) -> tuple[Sequence[BaseMessage], str]:
+        """Return the messages that a prepared summary stands for, and its text; nothing if it is of no use.
 
         It stands for the first of the messages that leave, and the rest fits beside it; or nobody waits for a better.
         """
-        live = now.talk.live
-        if not isinstance(prepared, dict) or not still_stands(prepared, now.talk, [live[at] for at in leaving]):
+        if not isinstance(prepared, dict) or not still_stands(prepared, now.talk, leaving):
             return (), ""
-        places, summary = leaving[: len(prepared["ids"])], prepared["summary"]
+        part, summary = leaving[: len(prepared["ids"])], prepared["summary"]
         tokens = self.summary_tokens(summary)
-        rest = sum(now.counts) - sum(now.counts[at] for at in places)
+        rest = sum(now.counts) - self.counter(part)
         fits = not waits or rest + now.system + tokens <= self.budget.max_tokens
-        return (places, summary) if fits and tokens <= self.budget.max_summary_tokens else ((), "")
+        return (part, summary) if fits and tokens <= self.budget.max_summary_tokens else ((), "")
 
     def view(
         self, talk: DividedMessages, *without: Collection[str | None]
@@ -284,7 +280,7 @@ class Summarizer:
         if len(live) < len(talk.live):
             live = live[next((unit.places.start for unit in units(live, counter.each(live)) if unit.asks), 0) :]
         live = fit(live, room, counter, drop=False)
-        left_out = {message.id for message in talk.live} - {message.id for message in live}
+        left_out = _ids(talk.live) - _ids(live)
         return self.composed(replace(talk, system=tuple(system), live=tuple(live), running=running)), left_out
 
     def composed(self, talk: DividedMessages) -> list[BaseMessage]:
@@ -330,7 +326,7 @@ class Summarizer:
         places = {message.id: at for at, message in enumerate(leaving)}
         share = self.budget.max_summary_tokens
         most, room = max(1, int(share * WORDS_PER_TOKEN)), self.budget.room(share)
-        new = talk.fresh({message.id for message in leaving[done:]})
+        new = talk.fresh(_ids(leaving[done:]))
         for portion in in_portions(new, min(room, self.portion_tokens or room), self.counter):
             shown = summary if self.portion_tokens is None else ""
             prompt = self.existing_summary_prompt if shown else self.initial_summary_prompt
@@ -350,6 +346,10 @@ class Summarizer:
             if end in ends and not so_far(part := _written_summary(summary, talk, leaving[:end])):
                 return part
         return _written_summary(summary, talk, leaving)
+
+
+def _ids(messages: Iterable[BaseMessage]) -> set[str | None]:
+    return {message.id for message in messages}
 
 
 def _written_summary(summary: str, talk: DividedMessages, messages: Sequence[BaseMessage]) -> WrittenSummary:

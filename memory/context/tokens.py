@@ -5,7 +5,7 @@ import functools
 import json
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -85,24 +85,17 @@ def load_tiktoken() -> Encoder:
 class Tokenizer:
     """Counts the tokens of texts, with an encoder that is loaded once, in a thread of its own.
 
-    Loading may wait for a network that never answers. So nobody waits longer for that than `patience`, the event loop
+    Loading may wait for a network that never answers. So nobody waits for long, the event loop
     does not wait at all, and what has been settled stays: the counts of one process do not change under way.
 
     Args:
-        loaders: Tried in this order; the first that returns an encoder is used, the rest is not tried.
-        patience: Seconds after which an unfinished load counts as failed.
-        offline: Those of the loaders that need no network. They have the time that they take: a busy machine would
-            otherwise count by estimates for as long as the process lives.
+        loaders: Tried in this order; the first that returns an encoder is used, the rest is not tried. Each with the
+            seconds after which an unfinished load counts as failed. What needs no network has the time that it takes:
+            a busy machine would otherwise count by estimates for as long as the process lives.
     """
 
-    def __init__(
-        self,
-        loaders: Sequence[Callable[[], Encoder]] = (load_toktok, load_tiktoken),
-        *,
-        patience: float = 5.0,
-        offline: Collection[Callable[[], Encoder]] = (load_toktok,),
-    ) -> None:
-        self._loaders, self._patience, self._offline = loaders, patience, offline
+    def __init__(self, *loaders: tuple[Callable[[], Encoder], float | None]) -> None:
+        self._loaders = loaders
         self._encode: Encoder | None = None
         self._lock = threading.Lock()
         self._has_told = False
@@ -118,7 +111,7 @@ class Tokenizer:
         return self._encode not in (None, estimate)
 
     def warm_up(self) -> None:
-        """Load the encoder now, waiting `patience` seconds at most for a network. Not for the event loop: it blocks."""
+        """Load the encoder now, without waiting long for a network. Not for the event loop: it blocks."""
         with self._lock:
             if self._encode is None:
                 self._encode = self._loaded()
@@ -161,10 +154,9 @@ class Tokenizer:
         )
 
     def _loaded(self) -> Encoder:
-        for load in self._loaders:
+        for load, seconds in self._loaders:
             try:
-                loading = in_daemon_thread(partial(_working, load), "load-tokenizer")
-                return loading.result(None if load in self._offline else self._patience)
+                return in_daemon_thread(partial(_working, load), "load-tokenizer").result(seconds)
             except Exception as error:  # absent package, no network, bad cache: each means that this one cannot count
                 logger.debug("%s cannot be loaded: %s", load.__name__, type(error).__name__)
         logger.log(
@@ -190,7 +182,7 @@ def _encoded(encode: Encoder, text: str) -> int:
 
 
 class TokenCounter:
-    """Counts messages, each once: a count is remembered under what it depends on, for the newest messages counted.
+    """Counts messages, each once: a count is remembered under what it depends on, for so many messages.
 
     A counter is also a counter in langmem's form: calling it with messages returns their sum. Where it lives as long
     as the process, a message that comes back from a checkpoint with every turn is still tokenized only once.
@@ -199,21 +191,12 @@ class TokenCounter:
         count_messages: Another way to count, in langmem's form. It is called with one message at a time, and must
             not count less for several messages than for each of them.
         tokenizer: Counts texts; the process's own by default.
-        size: How many counts are remembered at least; at most twice as many are.
     """
 
-    def __init__(
-        self,
-        count_messages: MessagesCounter | None = None,
-        *,
-        tokenizer: Tokenizer | None = None,
-        size: int = CACHED_MESSAGES,
-    ) -> None:
+    def __init__(self, count_messages: MessagesCounter | None = None, *, tokenizer: Tokenizer | None = None) -> None:
         self.tokenizer = tokenizer or shared_tokenizer()
         self._count_messages = count_messages
-        self._size = size
-        self._young: dict[int, int] = {}
-        self._old: dict[int, int] = {}
+        self._known: dict[int, int] = {}
 
     @classmethod
     def of(cls, count_messages: "MessagesCounter | TokenCounter | None") -> "TokenCounter":
@@ -251,16 +234,14 @@ class TokenCounter:
                 if called or not isinstance(text, str) or "tool_call_id" in fields:
                     text, media = _rendered(message)
             key = hash((fields["type"], text, media))
-            if (count := self._young.get(key)) is None:
-                if (count := self._old.get(key)) is None:
-                    own = self._count_messages
-                    count = own([message]) if own else MESSAGE_TOKENS + self.text(text) + media
+            if (count := self._known.get(key)) is None:
+                own = self._count_messages
+                count = own([message]) if own else MESSAGE_TOKENS + self.text(text) + media
                 # An estimate must not outlive the loading of the tokenizer.
-                if self._count_messages or self.tokenizer.settled:
-                    # When the young ones are full they become the old, and the old go.
-                    if len(self._young) >= self._size:
-                        self._old, self._young = self._young, {}
-                    self._young[key] = count
+                if own or self.tokenizer.settled:
+                    if len(self._known) >= CACHED_MESSAGES:
+                        self._known = {}  # another one, as threads may be reading this
+                    self._known[key] = count
             counts.append(count)
         return counts
 
@@ -268,7 +249,7 @@ class TokenCounter:
 @functools.cache
 def shared_tokenizer() -> Tokenizer:
     """Return the tokenizer of this process: it is loaded once, whoever counts."""
-    return Tokenizer()
+    return Tokenizer((load_toktok, None), (load_tiktoken, 5.0))
 
 
 @functools.cache

@@ -47,7 +47,7 @@ async def test_tokens_are_exact_where_a_run_resumes_and_nobody_waits_for_the_tok
 
     first = process(TokenCounter()).compile(checkpointer=saver, interrupt_before=[node])
     await first.ainvoke({"messages": [HumanMessage(QUESTION)]}, CONFIG)
-    second = process(TokenCounter(tokenizer=Tokenizer([slowly], patience=PATIENCE))).compile(checkpointer=saver)
+    second = process(TokenCounter(tokenizer=Tokenizer((slowly, PATIENCE)))).compile(checkpointer=saver)
     ticking = asyncio.create_task(tick())
     events = [event async for event in second.astream(None, CONFIG, stream_mode="custom")]
     await ticking

@@ -49,7 +49,7 @@ def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 @pytest.mark.parametrize("loaders", [[present], [absent, present], [unreachable, present]])
 def test_C6_what_can_be_loaded_counts(loaders: list[Loader], caplog: pytest.LogCaptureFixture) -> None:
-    tokenizer = Tokenizer(loaders)
+    tokenizer = Tokenizer(*((each, 5.0) for each in loaders))
     assert tokenizer.count("three short words") == 3
     assert tokenizer.exact
     assert warnings_of(caplog) == []
@@ -59,7 +59,7 @@ def test_C6_what_can_be_loaded_counts(loaders: list[Loader], caplog: pytest.LogC
 def test_C6_without_one_it_is_a_quarter_of_the_length_after_one_warning(
     loaders: list[Loader], caplog: pytest.LogCaptureFixture
 ) -> None:
-    tokenizer = Tokenizer(loaders)
+    tokenizer = Tokenizer(*((each, 5.0) for each in loaders))
     assert [tokenizer.count("x" * size) for size in (0, 3, 4, 4001)] == [0, 0, 1, 1000]
     assert not tokenizer.exact
     assert len(warnings_of(caplog)) == 1
@@ -74,7 +74,7 @@ def test_C6_a_network_that_never_answers_is_given_up_and_what_comes_late_changes
         answers.wait()
         return present()
 
-    tokenizer = Tokenizer([hanging], patience=0.01)
+    tokenizer = Tokenizer((hanging, 0.01))
     assert tokenizer.count("three short words") == estimate("three short words")
     answers.set()
     for thread in threading.enumerate():
@@ -91,7 +91,7 @@ def test_C6_what_needs_no_network_has_the_time_that_it_takes_on_a_busy_machine(
         waiting.join(0.1)  # who does not wait for it is gone after that
         return present()
 
-    tokenizer = Tokenizer([slow, absent], patience=0.0, offline=[slow])
+    tokenizer = Tokenizer((slow, None), (absent, 0.0))
     waiting = threading.Thread(target=tokenizer.warm_up)
     waiting.start()
     waiting.join()
@@ -108,7 +108,7 @@ async def test_C6_a_count_on_the_event_loop_that_is_an_estimate_says_so_once_and
         answers.wait()
         return absent()
 
-    tokenizer = Tokenizer([never])
+    tokenizer = Tokenizer((never, 5.0))
     assert [tokenizer.count("three short words") for _ in range(3)] == [estimate("three short words")] * 3
     answers.set()
     await tokenizer.awarm_up()
@@ -123,7 +123,7 @@ async def test_C6_a_count_that_is_waited_for_is_exact_from_the_first_on() -> Non
 
 
 def test_C6_the_warning_without_a_tokenizer_names_the_package(caplog: pytest.LogCaptureFixture) -> None:
-    Tokenizer([absent]).count("three short words")
+    Tokenizer((absent, 5.0)).count("three short words")
     (warning,) = warnings_of(caplog)
     assert "tiktoken" in warning
 
@@ -137,7 +137,7 @@ async def test_C6_the_event_loop_never_waits_for_the_tokenizer() -> None:
         answers.wait()
         return present()
 
-    tokenizer = Tokenizer([slow], patience=60)
+    tokenizer = Tokenizer((slow, 60))
     counter = TokenCounter(tokenizer=tokenizer)
     early = counter.message(HumanMessage("three short words", id="m"))
     assert early == MESSAGE_TOKENS + estimate("three short words")
@@ -154,7 +154,7 @@ def test_C6_the_tokenizer_is_loaded_once_for_all_threads() -> None:
         loads.append(threading.current_thread().name)
         return present()
 
-    tokenizer = Tokenizer([counted])
+    tokenizer = Tokenizer((counted, 5.0))
     threads = [threading.Thread(target=tokenizer.count, args=("a b",)) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -202,13 +202,13 @@ def test_C6_pathological_text_is_bounded(text: str) -> None:
 
         return encode
 
-    assert Tokenizer([recording]).count(text) == len(text)
+    assert Tokenizer((recording, 5.0)).count(text) == len(text)
     assert sum(asked) <= 2 * EXACT_CHARS
 
 
 def test_C6_a_long_text_of_one_kind_is_estimated_within_a_hundredth() -> None:
     text = words(500_000)
-    assert Tokenizer([present]).count(text) == pytest.approx(500_000, rel=0.01)
+    assert Tokenizer((present, 5.0)).count(text) == pytest.approx(500_000, rel=0.01)
 
 
 CALL = {"name": "search", "args": {"query": words(30)}, "id": "call_1"}
@@ -257,15 +257,14 @@ def test_a_message_is_counted_once_however_often_it_comes_back() -> None:
     assert len(counted.asked) == 101
 
 
-def test_what_a_counter_remembers_is_bounded_and_what_is_in_use_stays() -> None:
+def test_what_a_counter_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory.context.tokens.CACHED_MESSAGES", 10)
     counted = Counted()
-    counter = TokenCounter(counted, size=10)
-    for n in range(200):
-        counter.message(HumanMessage(str(n)))
-        counter.message(HumanMessage("in use"))
-    assert counted.asked.count("in use") == 1
-    counter.message(HumanMessage("0"))
-    assert counted.asked.count("0") == 2
+    counter = TokenCounter(counted)
+    for _ in range(2):
+        for n in range(20):
+            counter.message(HumanMessage(str(n)))
+    assert len(counted.asked) == 40
 
 
 def test_the_public_counts_agree() -> None:
@@ -273,7 +272,7 @@ def test_the_public_counts_agree() -> None:
 
 
 async def test_warming_up_twice_is_no_harm() -> None:
-    tokenizer = Tokenizer([present])
+    tokenizer = Tokenizer((present, 5.0))
     await asyncio.gather(tokenizer.awarm_up(), tokenizer.awarm_up())
     assert tokenizer.settled
 
@@ -287,10 +286,10 @@ def test_C6_a_tool_call_that_a_model_garbled_counts_as_it_is_sent() -> None:
 
 
 async def test_C6_no_tokenizer_is_loaded_beside_another_way_to_count(caplog: pytest.LogCaptureFixture) -> None:
-    counter = TokenCounter(lambda messages: len(list(messages)), tokenizer=Tokenizer([absent]))
+    counter = TokenCounter(lambda messages: len(list(messages)), tokenizer=Tokenizer((absent, 5.0)))
     await counter.awarm_up()
     assert not counter.tokenizer.settled
     assert warnings_of(caplog) == []
-    own = TokenCounter(tokenizer=Tokenizer([present]))
+    own = TokenCounter(tokenizer=Tokenizer((present, 5.0)))
     await own.awarm_up()
     assert own.tokenizer.settled

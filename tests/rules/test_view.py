@@ -74,7 +74,7 @@ def test_C1_the_whole_never_has_more_than_its_tokens(turns: int, size: int, budg
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=8), st.integers(300, 3000), st.integers(0, 600))
 def test_C1_what_was_recalled_gives_way_before_the_messages_do(recalled: list[int], budget: int, prompt: int) -> None:
-    characters = TokenCounter(tokenizer=Tokenizer([lambda: len]))
+    characters = TokenCounter(tokenizer=Tokenizer((lambda: len, None)))
     messages = talk(len(recalled), 20)
     told = {f"h{turn}": "k" * size for turn, size in enumerate(recalled) if size}
     parts = {"system_prompt": "p" * prompt, "max_tokens": budget, "recalled": told}
