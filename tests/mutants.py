@@ -407,8 +407,8 @@ MUTANTS = (
     Mutant(
         "what goes at the limit is gone",
         "memory/facts/fact_set.py",
-        "went = [fact for fact in surplus if fact.id in older]",
-        "went: list[Fact] = []",
+        'if fact.id in older or history_key(fact) in self._before["history"]:',
+        "if False:",
         (FACTS,),
     ),
     Mutant(
@@ -603,7 +603,7 @@ MUTANTS = (
     Mutant(
         "an erased fact is looked for by its sources alone",
         "memory/facts/chain.py",
-        " or self.is_told_in(thread_id, message.text)",
+        " or self.is_told_in(message.text, is_source=is_source)",
         "",
         (matrix("erase fact-none"),),
     ),
@@ -834,8 +834,8 @@ MUTANTS = (
     Mutant(
         "an edited fact is not spared",
         "memory/facts/rules.py",
-        "source=source if source and is_rewritten else old.source",
-        "source=old.source",
+        "new = replace(new, source=by)",
+        "pass",
         ("tests/laws/test_rules_promises.py",),
     ),
     Mutant(
@@ -848,8 +848,8 @@ MUTANTS = (
     Mutant(
         "a pin ends with the next edit",
         "memory/facts/rules.py",
-        "for name, each in given.items() if each is not None",
-        'for name, each in {**given, "pinned": bool(given["pinned"])}.items() if each is not None',
+        'for name, each in {**given, "source": source}.items() if each is not None',
+        'for name, each in {**given, "source": source, "pinned": bool(pinned)}.items() if each is not None',
         (matrix("pin-edit"),),
     ),
     Mutant(
@@ -897,8 +897,8 @@ MUTANTS = (
     Mutant(
         "what is learned passes the cap",
         "memory/facts/applying.py",
-        "went = facts.limit()",
-        "went: list[Fact] = []",
+        "for fact in facts.limit() if",
+        "for fact in list[Fact]() if",
         (matrix("learn-none"),),
     ),
     Mutant(

@@ -17,7 +17,7 @@ from memory.facts.changes import Reason
 from memory.facts.fact import HELD, Fact, timestamp
 from memory.facts.profile import read_profile, write_profile
 from memory.facts.records import text_key
-from memory.facts.rows import read_records
+from memory.facts.rows import read_notes
 from memory.facts.store import FactEffects
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
@@ -199,7 +199,7 @@ def _write_facts(
     read = {line: fact for line, fact in became.items() if isinstance(fact, Fact)}
     # Who said no, or changed it, is not asked once more.
     waiting = {line: text_key(fact.content) for line, fact in read.items() if fact.status == "waiting"}
-    answered = yield from read_records(facts.owner, epoch, {*waiting.values()})
+    answered = yield from read_notes(facts.owner, epoch, {*waiting.values()})
     drafts = {line: each for line, each in read.items() if waiting.get(line) not in answered}
     written, there = yield from facts.insert([*drafts.values()], done.lines.keys())
     for line, each in (became | dict.fromkeys(read, "duplicate") | dict(zip(drafts, written, strict=True))).items():

@@ -11,7 +11,7 @@ from memory.facts.fact import Fact, Status, moment
 from memory.facts.fact_set import FactSet, first_revisions
 from memory.facts.profile import approved_sections, read_profile, write_profile
 from memory.facts.records import Confirmation, message_keys, text_key
-from memory.facts.rows import read_fact_set, records_in, save
+from memory.facts.rows import read_fact_set, save
 from memory.namespaces import Owner, is_imported
 
 logger = logging.getLogger(__name__)
@@ -71,7 +71,6 @@ class _Applying:
     def __init__(self, facts: FactSet, thread_id: str) -> None:
         self._facts, self._thread_id, self._is_import = facts, thread_id, is_imported(thread_id)
         self._approval = stricter(facts.config.approval, facts.control.approval)
-        self._records = records_in(facts.notes, facts.control.epoch)
         # Ids, by what became of the facts, in the order in which it did.
         self._done: defaultdict[str, dict[str, None]] = defaultdict(dict)
 
@@ -84,16 +83,12 @@ class _Applying:
             if is_kept and not facts.saying(refusal.content):
                 facts.add(self._draft(refusal, "quarantined"))
         refused += [change.refused(reason) for change in extraction.changes if (reason := self._make(change))]
-        # The weakest go; new facts that found no room are refused. Of what waits, the oldest goes.
-        went = facts.limit()
-        lost = [fact for fact in went if fact.id in done["created"]]
+        # The weakest go; new facts that found no room are refused.
+        lost = [fact for fact in facts.limit() if fact.id in done["created"]]
         refused += [Refusal(reason="full", content=fact.content, category=fact.category) for fact in lost]
         waiting = tuple(each for each in done["waiting"] if each in facts.rows)
-        let_go = [fact for fact in went if fact.status == "waiting"]
-        if let_go or waiting:
-            # Also where only something new waits: who holds the journal has to leave out what it came from.
+        if waiting:  # who holds the journal has to leave out what they came from
             facts.count_edit()
-            facts.let_go(let_go, but={each for fact in facts.rows.values() for each in fact.message_ids})
         return Outcome(
             created=tuple(each for each in done["created"] if each in facts.rows),
             confirmed=tuple(done["confirmed"]),
@@ -126,8 +121,8 @@ class _Applying:
 
         It would, if they did so with a fact with its content, or one made from one of its messages.
         """
-        recorded = (self._records.get(key) for key in _record_keys(self._thread_id, change))
-        return any(each and was_said_before(change, each.at, each.edit) for each in recorded)
+        notes = (self._facts.notes.get(key) for key in _record_keys(self._thread_id, change))
+        return any(each and was_said_before(change, str(each.get("at")), str(each.get("edit"))) for each in notes)
 
     def _end(self, target: Fact) -> Reason | None:
         # A model may misread one sentence; what a person wrote or protects ends only by a person.

@@ -5,7 +5,7 @@ what was read. A rule that raises leaves it useless: its transaction writes noth
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
 
@@ -16,9 +16,9 @@ from memory.control import Control
 from memory.door import delete, put
 from memory.facts.chain import Chain, linked
 from memory.facts.changes import Reason
-from memory.facts.fact import DAY_SECONDS, HELD, Fact, FactNotFound, Status, fact_ids, is_protected, moment, to_item
-from memory.facts.records import Confirmation, Confirmations, DeletionRecord, message_keys, text_key
-from memory.namespaces import Owner
+from memory.facts.fact import HELD, Fact, FactNotFound, Status, fact_ids, is_protected, to_item
+from memory.facts.records import Confirmation, Confirmations, message_keys, text_key
+from memory.namespaces import Kind, Owner
 from memory.text import normalize
 
 # What conversations and imports quarantine must not fill the store: where so many wait, more are refused.
@@ -28,43 +28,34 @@ MAX_HELD: Final = 100
 _CANDIDATES: Final = 4
 
 
+@dataclass
 class FactSet:
     """One owner's facts.
 
     Attributes:
         owner: Whose they are.
+        rows: Active, quarantined and waiting facts, by their ids.
         control: The user's control; what a rule changes of it is written with the facts.
         config: The limit, and which categories are protected.
         now: When the transaction is, ISO 8601.
-        rows: Active, quarantined and waiting facts, by their ids; also those that have waited too long, until a sweep.
         homes: The store keys of rows that a hand put elsewhere than under their ids.
         said: What said facts again, by their ids, as far as it was read.
-        past: Revisions that are no longer true, oldest first, as far as they were read.
-        notes: Records of what was deleted or answered, by their keys, as far as they were read.
-        archived: Revisions that left the rows since; they go to history.
+        past: Revisions that are no longer true, as far as they were read, oldest first; then those that went since.
+        notes: Records of what was deleted or answered, by their keys, as far as they were read; an empty one goes.
     """
 
-    def __init__(
-        self,
-        owner: Owner,
-        rows: Mapping[str, Fact] | None = None,
-        *,
-        control: Control | None = None,
-        config: MemoryConfig | None = None,
-        now: str = "",
-    ) -> None:
-        self.owner, self.config, self.now = owner, config or MemoryConfig(), now
-        self.control = self._control_before = control or Control()
-        self.rows = dict(rows or {})
-        self.homes: dict[str, str] = {}
-        self.said: dict[str, Confirmations] = {}
-        self.past: Sequence[Fact] = ()
-        self.notes: Mapping[str, Mapping[str, Any]] = {}
-        self.archived: list[Fact] = []
-        self._before = dict(self.rows)
-        self._said_again: set[str] = set()
-        self._erased: list[Fact] = []
-        self._records: dict[str, DeletionRecord | None] = {}
+    owner: Owner
+    rows: dict[str, Fact] = field(default_factory=dict)
+    control: Control = Control()  # noqa: RUF009 - a frozen value
+    config: MemoryConfig = MemoryConfig()  # noqa: RUF009 - a frozen value
+    now: str = ""
+    homes: Mapping[str, str] = field(default_factory=dict)
+    said: dict[str, Confirmations] = field(default_factory=dict)
+    past: list[Fact] = field(default_factory=list)
+    notes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._control, self._before = self.control, self._stored()
         self._ids: dict[tuple[Status, str], str] | None = None
 
     # What is there.
@@ -78,30 +69,11 @@ class FactSet:
         """Return the facts that count: those that may be injected."""
         return [fact for fact in self.rows.values() if fact.status == "active"]
 
-    def has_lapsed(self, fact: Fact) -> bool:
-        """Say whether a fact has waited for a yes as long as it may. What is quarantined waits until a person answers.
-
-        Nobody is shown it any more, nor says yes to it. Rules still find it in the rows: its messages are not told, and
-        said again it waits on.
-        """
-        if fact.status != "waiting" or not self.config.approval_days:
-            return False
-        # Not since it was said: an import brings what was said long ago.
-        since, now = moment(fact.updated_at), moment(self.now)
-        if since is None or now is None:
-            return False
-        return (now - since).total_seconds() >= self.config.approval_days * DAY_SECONDS
-
-    def shown(self) -> list[Fact]:
-        """Return what a person is shown of the rows: all but what has waited too long."""
-        return [fact for fact in self.rows.values() if not self.has_lapsed(fact)]
-
     def find(self, fact_id: str) -> Fact:
-        """Return the fact of an id; `FactNotFound` if none that a person is shown has it."""
-        fact = self.rows.get(fact_id)
-        if fact is None or self.has_lapsed(fact):
+        """Return the fact of an id; `FactNotFound` if none that is no history has it."""
+        if fact_id not in self.rows:
             raise FactNotFound(fact_id)
-        return fact
+        return self.rows[fact_id]
 
     def saying(self, content: str, status: Status = "active") -> Fact | None:
         """Return the fact of this status that says the same, whatever case, spacing, form or trailing punctuation."""
@@ -131,11 +103,6 @@ class FactSet:
         last = {fact.id: fact for fact in self.past}
         gone = [fact for fact in last.values() if fact.status == "evicted" and fact.id not in self.rows]
         return [fact for fact in gone if not self.saying(fact.content)]
-
-    def over(self) -> list[str]:
-        """Return what facts said that are over, or erased, since then, and that none says any more."""
-        gone = [*(fact for fact in self.archived if fact.status != "evicted"), *self._erased]
-        return [fact.content for fact in gone if not self.saying(fact.content)]
 
     def chain_of(self, revisions: Iterable[Fact]) -> Chain:
         """Return these revisions, and what said them again, as what goes together."""
@@ -169,7 +136,7 @@ class FactSet:
 
     def put(self, fact: Fact) -> Fact:
         """Let a fact be there as this, and return it."""
-        self.drop(fact.id)
+        self._take(fact.id)
         self.rows[fact.id] = fact
         if self._ids is not None:
             self._ids[fact.status, normalize(fact.content)] = fact.id
@@ -182,6 +149,10 @@ class FactSet:
 
     def drop(self, fact_id: str) -> None:
         """Let a fact not be there any more, without a trace in history."""
+        self._take(fact_id)
+        self.said.pop(fact_id, None)
+
+    def _take(self, fact_id: str) -> None:
         if self.rows.pop(fact_id, None):
             self._ids = None  # another one may say the same, written by a hand
 
@@ -190,10 +161,14 @@ class FactSet:
 
         What went at the limit and is said again comes back: the same fact, as it is told now.
         """
+        waiting = self.saying(draft.content, "waiting")
+        if waiting and draft.status == "active":  # nobody has to say yes to it any more
+            self.drop(waiting.id)
         said = normalize(draft.content)
         gone = [fact for fact in self.past if fact.status == "evicted" and normalize(fact.content) == said]
         back = next((fact for fact in gone if fact.id not in self.rows and draft.status == "active"), None)
         if back is not None:
+            self.past.remove(back)
             return self.put(
                 replace(
                     draft,
@@ -204,7 +179,7 @@ class FactSet:
                     message_ids=draft.message_ids or back.message_ids,
                 )
             )
-        taken = {fact.id for fact in (*self.every, *self.archived)}
+        taken = {fact.id for fact in self.every}
         free = (each for each in fact_ids(self.owner.due_key, draft.content) if each not in taken)
         return self.put(replace(draft, id=next(free)))
 
@@ -219,10 +194,9 @@ class FactSet:
 
     def archive(self, fact_id: str, status: Status, *, replaced_by: str = "", ended_by: str = "") -> None:
         """Move a fact into history: `superseded` by another one, or `ended` because it is no longer true."""
-        fact = self.find(fact_id)
-        self.drop(fact_id)
-        gone = replace(fact, status=status, updated_at=self.now, replaced_by=replaced_by, ended_by=ended_by)
-        self.archived.append(gone)
+        gone = self.find(fact_id)
+        self._take(fact_id)
+        self.past.append(replace(gone, status=status, updated_at=self.now, replaced_by=replaced_by, ended_by=ended_by))
 
     def supersede(self, wrong: Fact, right: Fact) -> Fact:
         """Let a fact have the place of one that it corrects, as well protected as that, and return it."""
@@ -239,33 +213,36 @@ class FactSet:
     def confirm(self, fact_id: str, confirmation: Confirmation) -> None:
         """Note that a fact was said again; the fact itself stays as it is."""
         self.said[fact_id] = self.said.get(fact_id, Confirmations()).confirmed(confirmation)
-        self._said_again.add(fact_id)
 
     def limit(self, fresh: Collection[str] = ()) -> list[Fact]:
-        """Leave at most `max_facts` active ones, and of those that wait for a person the newest; return what goes.
+        """Leave at most `max_facts` active ones, and of those that wait for a person the newest.
 
         The order in which they stay is total: protected, then new in this transaction, then confidence, then how often
         it was said again, then the younger, then the id. What goes is kept in history, as `evicted`. What is new and
-        finds no room was never learned, and is not.
+        finds no room was never learned, and is not. Of what waited, nothing is told or proposed again.
 
         Args:
             fresh: Ids of facts that were there, and count as new.
+
+        Returns:
+            The active ones that go.
         """
-        older = self._before.keys() - set(fresh)
+        older = {fact.id for fact in self._before["facts"].values()} - set(fresh)
 
         def standing(fact: Fact) -> tuple[bool, bool, float, int, str, str]:
             again = self.said[fact.id].count if fact.id in self.said else 0
             return (self.is_safe(fact), fact.id not in older, fact.confidence, again, fact.created_at, fact.id)
 
         surplus = sorted(self.active(), key=standing, reverse=True)[self.config.max_facts :]
-        went = [fact for fact in surplus if fact.id in older]
-        self.archived += [replace(fact, status="evicted", updated_at=self.now) for fact in went]
+        for fact in surplus:
+            if fact.id in older or history_key(fact) in self._before["history"]:
+                self.archive(fact.id, "evicted")
+            else:
+                self.drop(fact.id)
         # What is quarantined stays until a person answers: nobody but a flood would make it go.
         waits = [fact for fact in self.rows.values() if fact.status == "waiting"]
         waits.sort(key=lambda fact: (fact.updated_at, fact.created_at, fact.id), reverse=True)
-        surplus += waits[self.config.max_waiting :]
-        for fact in surplus:
-            self.drop(fact.id)
+        self.let_go(waits[self.config.max_waiting :])
         return surplus
 
     def bar(self, chain: Chain, *, messages: bool = True) -> None:
@@ -275,76 +252,88 @@ class FactSet:
             chain: The facts.
             messages: Whether nothing is learned and told of their messages; otherwise only the texts do not come back.
         """
-        self._record({text_key(fact.content): fact.id for fact in chain.revisions})
+        self._note({text_key(fact.content): fact.id for fact in chain.revisions})
         if messages:
-            self.bar_messages(chain.sources, chain.ids[-1])
+            self.bar_messages(chain.sources)
 
-    def bar_messages(self, messages: Mapping[str, Iterable[str]], fact_id: str) -> None:
-        """Let nothing be learned or told of messages (ids by thread) any more: they tell of a fact."""
-        self._record(dict.fromkeys(message_keys(messages), fact_id))
+    def bar_messages(self, messages: Mapping[str, Iterable[str]]) -> None:
+        """Let nothing be learned or told of messages (ids by thread) any more: they tell of a fact that goes."""
+        self._note(dict.fromkeys(message_keys(messages), ""))
 
-    def _record(self, keys: Mapping[str, str]) -> None:
-        edit, epoch = self.control.edit, self.control.epoch
-        self._records |= {key: DeletionRecord(each, self.now, edit, epoch) for key, each in keys.items()}
+    def _note(self, keys: Mapping[str, str]) -> None:
+        how = {"at": self.now, "edit": self.control.edit, "epoch": self.control.epoch}
+        self.notes |= {key: {"fact_id": fact_id, **how} for key, fact_id in keys.items()}
 
-    def let_in(self, *contents: str, messages: Mapping[str, Iterable[str]] = {}) -> None:
-        """Take back what `bar` does of texts, and of messages (ids by thread): a person wants them."""
-        self._records |= dict.fromkeys([*map(text_key, contents), *message_keys(messages)])
+    def let_in(self, chain: Chain) -> None:
+        """Take back what `bar` does: a person wants what these facts say, and their messages."""
+        texts = (text_key(fact.content) for fact in chain.revisions)
+        self.notes |= {key: {} for key in (*texts, *message_keys(chain.sources))}
 
-    def let_go(self, facts: Iterable[Fact], but: Collection[str] = ()) -> None:
+    def let_go(self, facts: Sequence[Fact]) -> None:
         """Delete facts that wait for a person: nothing said before tells of them, or proposes them again.
 
         From history an undo would make them active, though nobody said yes.
-
-        Args:
-            facts: Which ones.
-            but: Ids of messages that facts which stay came from.
         """
+        if facts:
+            self.count_edit()  # who holds the journal has to leave out what they came from
+            self.bar(self.chain_of(facts))
         for fact in facts:
             self.drop(fact.id)
-            self.bar(Chain.of([fact], [(fact.thread_id, tuple(each for each in fact.message_ids if each not in but))]))
 
     def erase(self, chain: Chain) -> None:
         """Delete facts with all their revisions and confirmations for good; nothing of it is learned again."""
         if any(fact.status not in HELD for fact in chain.revisions):  # nothing else can be undone to
             self.note_erasure()
         self.bar(chain)
-        self._erased += chain.revisions
         for fact_id in chain.ids:
             self.drop(fact_id)
+        self.past = [fact for fact in self.past if fact.id not in chain.ids]
+
+    # What is written of it.
+
+    def _stored(self) -> dict[Kind, dict[str, Any]]:
+        history = {history_key(fact): fact for fact in self.past}
+        return {
+            "facts": {self.key_of(fact_id): fact for fact_id, fact in self.rows.items()},
+            "history": {**history, **self.notes},
+            "confirmations": dict(self.said),
+        }
 
     def writes(self) -> list[Op]:
-        """Return what makes the stored facts these: rows put and deleted, revisions archived, repeats noted.
+        """Return what makes the stored facts these: the difference from what was read.
 
-        Stores without transactions may carry out the first of them only. What goes is barred before it goes, and is in
-        history before it leaves the rows; of an edit, the new words come first.
+        Stores without transactions may carry out the first of them only: what leaves the rows is in history by then,
+        and barred.
         """
-        facts, history, again = (self.owner.namespace(kind) for kind in ("facts", "history", "confirmations"))
-        gone = {*self._before, *(fact.id for fact in self._erased)} - self.rows.keys()
-        silent = gone - {fact.id for fact in self.archived}
-        # What went at the limit and came back is no history any more, unless it found no room once again.
-        there = {history_key(fact) for fact in self.rows.values()}
-        back = [fact for fact in self.past if fact.status == "evicted" and history_key(fact) in there]
-        changed = [fact for each, fact in self.rows.items() if self._before.get(each) is not fact]
-        edited = {key: record for key, record in self._records.items() if record and record.fact_id in self.rows}
-        return [
-            *([self.control.put(self.owner)] if self.control is not self._control_before else ()),
-            *(
-                record.put(self.owner, key) if record else delete(history, key)
-                for key, record in self._records.items()
-                if key not in edited
-            ),
-            *(put(facts, self.key_of(fact.id), to_item(fact)) for fact in changed),
-            *(put(history, history_key(fact), to_item(fact)) for fact in self.archived),
-            *(delete(history, history_key(fact)) for fact in (*self._erased, *back)),
-            *(delete(again, each) for each in sorted(silent)),
-            *(delete(facts, self.key_of(each)) for each in sorted(gone & self._before.keys())),
-            *(
-                self.said[each].put(self.owner, each, self.control.epoch)
-                for each in sorted(self._said_again & self.rows.keys())
-            ),
-            *(record.put(self.owner, key) for key, record in edited.items()),
+        puts: list[Op] = [self.control.put(self.owner)] if self.control is not self._control else []
+        deletes: list[Op] = []
+        for kind, after in self._stored().items():
+            before, place = self._before[kind], self.owner.namespace(kind)
+            changed = {key: each for key, each in after.items() if each is not before.get(key, before)}
+            puts += [put(place, key, self._item(key, each)) for key, each in changed.items() if each]
+            gone = [key for key in {**before, **changed} if not after.get(key)]
+            deletes = [*(delete(place, key) for key in gone), *deletes]
+        return [*puts, *deletes]
+
+    def _item(self, key: str, value: Any) -> Mapping[str, object]:
+        if isinstance(value, Fact):
+            return to_item(value)
+        return value.to_item(key, self.control.epoch) if isinstance(value, Confirmations) else value
+
+    @property
+    def archived(self) -> list[Fact]:
+        """The revisions that left the rows since."""
+        return [fact for fact in self.past if fact is not self._before["history"].get(history_key(fact))]
+
+    def over(self) -> list[str]:
+        """Return what facts said that are over, or deleted, since then, and that none says any more."""
+        there = {fact.id for fact in self.every}
+        before = (each for kind in self._before.values() for each in kind.values() if isinstance(each, Fact))
+        gone = [
+            *(fact for fact in self.archived if fact.status != "evicted"),
+            *(f for f in before if f.id not in there),
         ]
+        return [fact.content for fact in gone if not self.saying(fact.content)]
 
     def key_of(self, fact_id: str) -> str:
         """Return the store key of a fact."""

@@ -1,7 +1,8 @@
 """What is kept beside facts: that one was said again, and that a deleted one must not come back. No text of either.
 
 Confirmations are an item a fact, so that the fact stays as it is. Deletion records stand among the history, each under
-a digest of what a fact said or of a message that it came from.
+a digest of what a fact said or of a message that it came from: the fact's id, and when and with which number of the
+edits by hand it was deleted, or edited to say something else.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -9,11 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from langgraph.store.base import Item, Op
+from langgraph.store.base import Item
 
-from memory.door import put
 from memory.forms import plain, read_as
-from memory.namespaces import Owner
 from memory.text import digest, normalize
 
 # What keys of deletion records, and of a person's answers about past messages (`memory.recall.past`), begin with.
@@ -57,9 +56,9 @@ class Confirmations:
         kept = tuple(each for each in self.said if not is_gone(each.thread_id))
         return replace(self, count=max(len(kept), self.count - len(self.said) + len(kept)), said=kept)
 
-    def put(self, owner: Owner, fact_id: str, epoch: str) -> Op:
-        """Return the write of a fact's confirmations."""
-        return put(owner.namespace("confirmations"), fact_id, {**plain(self), "id": fact_id, "epoch": epoch})
+    def to_item(self, fact_id: str, epoch: str) -> dict[str, object]:
+        """Return the JSON form of a fact's confirmations that the store keeps."""
+        return {**plain(self), "id": fact_id, "epoch": epoch}
 
     @classmethod
     def of_item(cls, item: Item) -> Self:
@@ -67,27 +66,6 @@ class Confirmations:
         with suppress(ValueError):
             return read_as(cls, item.value, ())
         return cls()
-
-
-@dataclass(frozen=True, slots=True)
-class DeletionRecord:
-    """That a text or a message must not become a fact again.
-
-    Attributes:
-        fact_id: The fact that said the text, or came from the message.
-        at: When it was deleted, or edited to say something else, ISO 8601.
-        edit: The number of that change by hand (`memory.control`).
-        epoch: The user's epoch.
-    """
-
-    fact_id: str
-    at: str
-    edit: str
-    epoch: str
-
-    def put(self, owner: Owner, key: str) -> Op:
-        """Return the write of the record."""
-        return put(owner.namespace("history"), key, plain(self))
 
 
 def is_revision(item: Item) -> bool:

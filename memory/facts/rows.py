@@ -3,7 +3,6 @@
 import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import accumulate, chain
@@ -12,7 +11,7 @@ from typing import Final, Self
 from langgraph.store.base import Item
 
 from memory.config import MemoryConfig
-from memory.control import Control, belongs, read_control, read_epoch
+from memory.control import belongs, read_control, read_epoch
 from memory.door import StoreEffects, delete, read_many, scan, side_by_side
 from memory.facts.chain import by_time
 from memory.facts.fact import (
@@ -26,9 +25,8 @@ from memory.facts.fact import (
 )
 from memory.facts.fact_set import FactSet
 from memory.facts.profile import StoredSection, drop_sections, sections_of, texts_of
-from memory.facts.records import ANSWER, DELETION, Confirmations, DeletionRecord, is_revision, message_keys
+from memory.facts.records import ANSWER, DELETION, Confirmations, is_revision, message_keys
 from memory.facts.words import words
-from memory.forms import read_as
 from memory.namespaces import Owner
 from memory.screening.door import may_be_shown
 
@@ -61,19 +59,26 @@ def read_fact_set(
         now: When that is, ISO 8601; without it, nothing has waited too long.
         config: The limit, which categories are protected, and how long facts wait for a yes.
     """
-    facts, history, again = (owner.namespace(kind) for kind in ("facts", "history", "confirmations"))
+    history, again = owner.namespace("history"), owner.namespace("confirmations")
     control, rows, past, said = yield from side_by_side(
         read_control(owner),
-        scan(facts),
+        scan(owner.namespace("facts")),
         scan(history) if whole else read_many(history, looked_up or ()),
         read_many(again, ()) if looked_up is None and not whole else scan(again),
     )
-    found = _fact_set_of(owner, control, config or MemoryConfig(), now, rows)
     items = [item for item in past if item and belongs(item.value, control.epoch)]
-    found.past = sorted((fact for _, fact in _read(filter(is_revision, items), control.epoch)), key=by_time)
-    found.notes = {item.key: item.value for item in items if not is_revision(item)}
-    found.said = _confirmations_in(said, control.epoch)
-    return found
+    facts, homes = _rows_in(owner, rows, control.epoch)
+    return FactSet(
+        owner,
+        facts,
+        homes=homes,
+        control=control,
+        config=config or MemoryConfig(),
+        now=now,
+        past=sorted((fact for _, fact in _read(filter(is_revision, items), control.epoch)), key=by_time),
+        notes={item.key: item.value for item in items if not is_revision(item)},
+        said=_confirmations_in(said, control.epoch),
+    )
 
 
 def read_confirmations(owner: Owner) -> StoreEffects[dict[str, Confirmations]]:
@@ -86,12 +91,12 @@ def _confirmations_in(items: Iterable[Item | None], epoch: str) -> dict[str, Con
     return {item.key: Confirmations.of_item(item) for item in items if item and belongs(item.value, epoch)}
 
 
-def _fact_set_of(owner: Owner, control: Control, config: MemoryConfig, now: str, items: Sequence[Item]) -> FactSet:
+def _rows_in(owner: Owner, items: Iterable[Item], epoch: str) -> tuple[dict[str, Fact], dict[str, str]]:
+    """Return facts by their ids, and the keys of those that a hand put elsewhere than under their ids."""
     rows: dict[str, Fact] = {}
     homes: dict[str, str] = {}
     # Rows of our own writes first: where a hand copied one, the copy gets another id.
-    ordered = sorted(items, key=lambda item: not is_fact_id(item.key))
-    for item, fact in _read(ordered, control.epoch):
+    for item, fact in _read(sorted(items, key=lambda item: not is_fact_id(item.key)), epoch):
         own = item.key if is_fact_id(item.key) else fact.id
         ids = chain([own] if own else [], fact_ids(owner.due_key, fact.content))
         fact_id = next(each for each in ids if each not in rows)
@@ -102,9 +107,7 @@ def _fact_set_of(owner: Owner, control: Control, config: MemoryConfig, now: str,
     for fact in within_bound([fact for fact in rows.values() if fact.status == "active"]):
         if not may_be_used(fact):
             rows[fact.id] = replace(fact, status="quarantined")
-    facts = FactSet(owner, rows, control=control, config=config, now=now)
-    facts.homes = homes
-    return facts
+    return rows, homes
 
 
 def within_bound(active: Sequence[Fact]) -> list[Fact]:
@@ -169,19 +172,10 @@ def _trim_history(owner: Owner) -> StoreEffects[None]:
         yield surplus
 
 
-def read_records(owner: Owner, epoch: str, keys: Iterable[str]) -> StoreEffects[dict[str, DeletionRecord]]:
-    """Read those records of this epoch that there are of these keys."""
+def read_notes(owner: Owner, epoch: str, keys: Iterable[str]) -> StoreEffects[frozenset[str]]:
+    """Return those of these keys under which it is recorded that something was deleted in this epoch."""
     items = yield from read_many(owner.namespace("history"), sorted(keys))
-    return records_in({item.key: item.value for item in items if item and belongs(item.value, epoch)}, epoch)
-
-
-def records_in(notes: Mapping[str, Mapping[str, object]], epoch: str) -> dict[str, DeletionRecord]:
-    """Return the deletion records among notes by their keys; what a hand garbled is none."""
-    found = {}
-    for key, value in notes.items():
-        with suppress(ValueError):
-            found[key] = read_as(DeletionRecord, {**value, "epoch": epoch})
-    return found
+    return frozenset(item.key for item in items if item and belongs(item.value, epoch))
 
 
 def forgotten_messages(
@@ -189,7 +183,7 @@ def forgotten_messages(
 ) -> StoreEffects[frozenset[str]]:
     """Find the messages of a thread that a deleted fact came from."""
     keys = message_keys({thread_id: message_ids})
-    return frozenset(keys[key] for key in (yield from read_records(owner, epoch, keys)))
+    return frozenset(keys[key] for key in (yield from read_notes(owner, epoch, keys)))
 
 
 @dataclass(frozen=True, slots=True)

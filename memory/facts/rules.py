@@ -1,13 +1,15 @@
 """What a person or a program does to facts: each rule changes a `FactSet`, and returns what is told. Pure."""
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from memory.facts.chain import Chain
 from memory.facts.changes import Reason
 from memory.facts.fact import (
     BY_HAND,
+    DAY_SECONDS,
     HELD,
     DuplicateFact,
     Fact,
@@ -20,6 +22,7 @@ from memory.facts.fact import (
     checked_content,
     checked_expiry,
     is_over,
+    moment,
     review_digest,
 )
 from memory.facts.fact_set import FactSet
@@ -75,9 +78,6 @@ def create(
 
 def write(facts: FactSet, draft: Fact) -> Fact:
     """Add a new fact and return it, or confirm the one that says this already; `MemoryFull` if nothing may go."""
-    waiting = facts.saying(draft.content, "waiting")
-    if waiting is not None and draft.status == "active":  # nobody has to say yes to it any more
-        facts.drop(waiting.id)
     if known := facts.saying(draft.content, draft.status):
         facts.confirm(known.id, Confirmation(draft.created_at))
         logger.info("skipped a duplicate of %s", known.id)
@@ -114,7 +114,7 @@ def insert(
     done = [facts.add(draft) for draft in drafts]
     facts.limit(fresh)
     # A person wants them: that they were deleted once no longer counts.
-    _let_in(facts, (fact for fact in done if isinstance(fact, Fact) and fact.id in facts.rows))
+    facts.let_in(facts.chain_of(fact for fact in done if isinstance(fact, Fact) and fact.id in facts.rows))
     return done, facts.rows.keys()
 
 
@@ -153,29 +153,27 @@ def update(
     old = facts.find(fact_id)
     if revision not in (None, old.revision):
         raise FactChanged(old)
-    if source:
-        checked(source=source)
     given: dict[str, Any] = {"content": content, "category": category, "confidence": confidence, "pinned": pinned}
-    new = replace(old, **checked(**{name: each for name, each in given.items() if each is not None}))
+    given = checked(**{name: each for name, each in {**given, "source": source}.items() if each is not None})
+    by = given.pop("source", old.source)
+    new = replace(old, **given)
     if expires_at is not None:
         new = replace(new, valid_to=checked_expiry(expires_at))
     if new == old:
         return old
     if new.content != old.content:  # what the old words said of its time need not hold for the new ones
-        is_suspect = admitted(new.content, "content") is not None
-        status = "quarantined" if is_suspect else old.status
+        status: Status = old.status if admitted(new.content, "content") is None else "quarantined"
         new = replace(new, valid_from="", valid_to=expires_at or "", status=status)
     twin = facts.saying(new.content, new.status)
     if twin is not None and twin.id != old.id:
         raise DuplicateFact(twin.id)
-    # Who pins what a conversation said does not become its author.
-    is_rewritten = replace(new, pinned=old.pinned) != old
-    new = replace(new, source=source if source and is_rewritten else old.source)
-    facts.archived.append(replace(old, status="superseded", replaced_by=old.id))
+    if replace(new, pinned=old.pinned) != old:  # who pins what a conversation said does not become its author
+        new = replace(new, source=by)
+    facts.past.append(replace(old, status="superseded", replaced_by=old.id))
     # What was said before an edit does not bring back what the fact said then.
     if normalize(old.content) != normalize(new.content):
         facts.bar(facts.chain_of([old]), messages=False)
-        facts.let_in(new.content)  # nor does it keep out what the fact says again
+        facts.let_in(Chain.of([new]))  # nor does it keep out what the fact says again
     return facts.put_by_hand(new)
 
 
@@ -219,7 +217,7 @@ def _free(facts: FactSet, fact_id: str, status: Status, content: str | None) -> 
     # In the words of the message it must not be used either.
     if normalize(old.content) != normalize(said):
         facts.bar(facts.chain_of([old]))
-    facts.let_in(said)  # whatever became of these words before: a person wants them
+    facts.let_in(Chain.of([freed]))  # whatever became of these words before: a person wants them
     wrong = facts.rows.get(fact.replaces)
     if wrong is not None and wrong.status == "active" and wrong.id != free.id:
         free = facts.supersede(wrong, free)
@@ -243,7 +241,7 @@ def retire(facts: FactSet, *fact_ids: str) -> str:
     found = [facts.rows[each] for each in dict.fromkeys(fact_ids) if each in facts.rows]
     if not found:
         raise FactNotFound(", ".join(fact_ids))
-    facts.let_go(fact for fact in found if fact.status in HELD)
+    facts.let_go([fact for fact in found if fact.status in HELD])
     going = tuple(fact for fact in found if fact.status not in HELD)
     for fact in going:
         facts.archive(fact.id, "ended")
@@ -302,7 +300,7 @@ def undo(facts: FactSet, at: str = "") -> UndoneFacts | None:
                 restored.append(facts.bring_back(fact))
         elif edited and (facts.saying(edited.content) or fact).id == fact.id:
             # Replaced by itself marks an edit, so that undoing once more brings this text back.
-            facts.archived.append(replace(fact, status="superseded", replaced_by=fact.id))
+            facts.past.append(replace(fact, status="superseded", replaced_by=fact.id))
             restored.append(facts.bring_back(replace(edited, revision=fact.revision)))
         else:
             # A new fact ends, and one whose words before the edit another one says by now. One that was brought
@@ -322,28 +320,29 @@ def _take_back(facts: FactSet, done: UndoneFacts) -> None:
     # Without what it corrected: that may be true again.
     for fact in done.removed:
         facts.bar(facts.chain_of([fact]))
-    _let_in(facts, done.restored)
-
-
-def _let_in(facts: FactSet, wanted: Iterable[Fact]) -> None:
-    chain = facts.chain_of(wanted)
-    facts.let_in(*chain.contents, messages=chain.sources)
+    facts.let_in(facts.chain_of(done.restored))
 
 
 def sweep(facts: FactSet, now: float) -> tuple[int, int]:
     """Move facts that hold no longer into history, and let go of what has waited for a yes as long as it may.
 
+    What is quarantined waits until a person answers.
+
     Args:
+        facts: All of them.
         now: Seconds since 1970.
 
     Returns:
         How many of each. Said again, the ones are learned again, and the others wait again.
     """
     over = [fact for fact in facts.active() if is_over(fact, now)]
-    lapsed = [fact for fact in facts.rows.values() if facts.has_lapsed(fact)]
     for fact in over:
         facts.archive(fact.id, "ended")
-    if lapsed:
-        facts.count_edit()
-        facts.let_go(lapsed)
+    days, lapsed = facts.config.approval_days, list[Fact]()
+    for fact in facts.rows.values() if days else ():
+        # Not since it was said: an import brings what was said long ago.
+        since = moment(fact.updated_at)
+        if fact.status == "waiting" and since and since.timestamp() <= now - days * DAY_SECONDS:
+            lapsed.append(fact)
+    facts.let_go(lapsed)
     return len(over), len(lapsed)

@@ -6,11 +6,12 @@ Each is one transaction of a user: an update that asks a model meanwhile finds i
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from langgraph.store.base import BaseStore, Item, MatchCondition
 
 from memory.control import belongs, put_control, read_control, read_epoch
-from memory.door import Batch, StoreEffects, arun, delete, list_namespaces, run, scan, side_by_side, transaction
+from memory.door import Batch, StoreEffects, arun, delete, list_namespaces, put, run, scan, side_by_side, transaction
 from memory.facts.chain import Chain
 from memory.facts.fact import timestamp
 from memory.facts.fact_set import FactSet
@@ -70,7 +71,7 @@ def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[i
 
     if said.ids:
         facts.count_edit()
-        yield from _forget_words(facts, said, is_echo, said.wording.is_told_in)
+        yield from _forget_words(facts, is_echo, said.is_told_in)
     else:  # no fact is from it, so nothing elsewhere tells of one: the journal need not be read
         yield from save(facts)
     deleted = yield from forget_rows_of(facts, lambda each: each == thread_id)
@@ -93,7 +94,7 @@ def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool]) -> StoreEffec
     every: Sequence[list[Item]] = yield from side_by_side(*(scan(owner.namespace(kind)) for kind in _OF_THREADS))
     profile, *found = every
     yield [
-        left.put(owner, key, epoch)
+        put(owner.namespace("confirmations"), key, left.to_item(key, epoch))
         for key, each in facts.said.items()
         if (left := each.without_threads(is_gone)) != each
     ]
@@ -118,7 +119,7 @@ def erase_fact(owner: Owner, fact_id: str, now: float) -> StoreEffects[Chain]:
 
     With it go the facts that it corrected and that corrected it, all their revisions and confirmations. Journal and
     pending updates lose the messages that these came from, that said them again, or that hold their words (the rule is
-    that of `memory.facts.words`), and the replies to those. Profile and history lose the sections that hold the words
+    that of `memory.facts.chain`), and the replies to those. Profile and history lose the sections that hold the words
     or tell of such messages; they are told again from what is left. Nothing of it is learned or told again from what
     was said before, and no undo reaches behind it. The conversations are not touched.
 
@@ -128,7 +129,7 @@ def erase_fact(owner: Owner, fact_id: str, now: float) -> StoreEffects[Chain]:
         now: Seconds since the epoch.
 
     Returns:
-        What went: its `ids`; its `sources`, whose threads still hold the words; and its `wording`, to find them.
+        What went: its `ids`; its `sources`, whose threads still hold the words; and what finds them in a text.
 
     Raises:
         FactNotFound: If no fact has or had the id.
@@ -137,13 +138,12 @@ def erase_fact(owner: Owner, fact_id: str, now: float) -> StoreEffects[Chain]:
     chain = facts.chain_with(fact_id)
     facts.count_edit()
     facts.erase(chain)
-    yield from _forget_words(facts, chain, chain.is_in, chain.wording.is_mentioned_in)
+    yield from _forget_words(facts, chain.is_in, partial(chain.is_told_in, is_source=True))
     return chain
 
 
 def _forget_words(
     facts: FactSet,
-    chain: Chain,
     is_gone: Callable[[str, StoredMessage], bool],
     is_told: Callable[[str], bool],
 ) -> StoreEffects[None]:
@@ -153,14 +153,13 @@ def _forget_words(
 
     Args:
         facts: What is there.
-        chain: The facts in question.
         is_gone: Says which messages go, by their threads.
         is_told: Says which sections go.
     """
     owner, epoch = facts.owner, facts.control.epoch
     gone = find_gone((yield from _read_conversations(owner, epoch)), is_gone)
     if gone:
-        facts.bar_messages(gone, chain.ids[-1])
+        facts.bar_messages(gone)
     sections = yield from save(facts)
     changed = yield from redact(owner, gone)
     yield from outbox.redact(owner, gone)

@@ -10,7 +10,7 @@ from memory.archive.entries import aexport
 from memory.config import MemoryConfig
 from memory.door import run
 from memory.facts.changes import Change, Extraction, Outcome, Section
-from memory.facts.fact import Fact, FactNotFound, MemoryFull, timestamp
+from memory.facts.fact import Fact, MemoryFull, timestamp
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.forget.retention import clean
@@ -124,13 +124,9 @@ def test_yes_in_other_words_never_tells_the_message_either(person: Person) -> No
     assert person.used() == ["Eats little sugar"]
 
 
-def test_what_nobody_decides_ends_by_itself_before_any_sweep_and_said_again_it_waits_again(person: Person) -> None:
+def test_what_nobody_decides_ends_with_a_sweep_and_said_again_it_waits_again(person: Person) -> None:
     person.says(DIABETES)
-    waiting = person.the_one()
     person.clock.advance(30 * DAY)
-    assert person.waits() == []
-    with pytest.raises(FactNotFound):
-        person.facts.approve(waiting.id, source="page")
     assert run(person.store, clean(ADA, person.config, person.clock()))["lapsed"] == 1
     person.says(DIABETES, message="m9")
     assert person.waits() == [DIABETES]
@@ -200,3 +196,15 @@ def test_what_an_import_tells_waits_from_the_day_it_came(person: Person) -> None
     )
     person.learns(Extraction(changes=(change,)), f"{source_unit(ADA, 'chatgpt')}:1")
     assert person.waits() == [DIABETES]
+
+
+def test_what_finds_no_room_among_what_waits_is_not_told_either() -> None:
+    person = Person(max_waiting=1)
+    person.journals("My injections keep me busy.")
+    person.says(DIABETES)
+    person.clock.advance(DAY)
+    again = Fact(
+        content="User owes money", category="knowledge", confidence=0.9, status="waiting", updated_at=person.now()
+    )
+    run(person.store, person.facts._facts.insert([again]))
+    assert (person.waits(), person.told()) == (["User owes money"], [])

@@ -15,8 +15,8 @@ from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, S
 from graphs.server.threads import may_have_row
 from memory.backfill import source
 from memory.door import tolerated
+from memory.facts.chain import Chain
 from memory.facts.rows import read_fact_set
-from memory.facts.words import Wording
 from memory.forget import erase
 from memory.forget.erase import aerase_thread, threads_feeding, threads_telling
 from memory.updates.outbox import read_owners
@@ -80,7 +80,7 @@ async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
     telling = await call.run(threads_telling(call.owner, there))  # while the journal has the words
     chain = await call.run(erase.erase_fact(call.owner, wanted.fact_id, call.now))
     call.service.forget(call.owner.segment)
-    return await _ended(call, telling, chain.wording, Erased(items=len(chain.ids)))
+    return await _ended(call, telling, chain, Erased(items=len(chain.ids)))
 
 
 @router.answers("POST /erase/source", 404)
@@ -115,15 +115,15 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     items += await aerase_thread(call.store, thread_id, clock=service.clock)
     if telling:  # a summary that was prepared of one holds the words, too
         service.forget(call.owner.segment)
-    return await _ended(call, telling, said.wording, Erased(items=items, threads=1))
+    return await _ended(call, telling, said, Erased(items=items, threads=1))
 
 
-async def _ended(call: Call, telling: Collection[str], wording: Wording, erased: Erased) -> Erased:
+async def _ended(call: Call, telling: Collection[str], gone: Chain, erased: Erased) -> Erased:
     """Add who still holds the words to what was erased: threads that the user still has, and crons."""
     # What is imported has no thread, and others were deleted.
     still = sorted((await _threads(call)).intersection(telling))
     crons = await call.service.threads.crons_of(call.user_id)
-    telling_crons = [cron_id for cron_id, given in crons.items() if any(map(wording.is_told_in, _texts_in(given)))]
+    telling_crons = [cron_id for cron_id, given in crons.items() if any(map(gone.is_told_in, _texts_in(given)))]
     await leave_no_bytes(call.service.settings.data_dir)
     note = "These conversations and crons still hold the words: erase or delete them to be rid of them."
     found = {"still_in_threads": still, "still_in_crons": telling_crons, "note": note if still or telling_crons else ""}
