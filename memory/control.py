@@ -16,6 +16,7 @@ from memory.config import Approval, ZoneName, zone_named
 from memory.door import StoreEffects, put, read, transaction
 from memory.forms import plain, read_as
 from memory.namespaces import Owner
+from memory.screening.values import NO_SECRETS, SecretValues
 
 INITIAL_EPOCH: Final = "initial"
 INITIAL_EDIT: Final = "0"
@@ -37,6 +38,7 @@ class Control:
         learning_at: When that was chosen, seconds since 1970; 0 if never.
         use: Whether memory is shown to models. Learning has a switch of its own.
         approval: Of what the user wants to be asked before what they said is used.
+        secrets: By what a secret that the user told is known again.
         time_zone: Which one the user set.
         assistants_time_zone: That of the assistant they talked to last.
     """
@@ -50,6 +52,7 @@ class Control:
     learning_at: float = 0.0
     use: bool = True
     approval: Approval = "off"
+    secrets: SecretValues = NO_SECRETS
     time_zone: ZoneName | None = None
     assistants_time_zone: ZoneName | None = None
 

@@ -84,6 +84,7 @@ Each fact has
 "profile": only sections that change, each rewritten in at most three sentences: "work", "personal", "topOfMind" \
 (what occupies the user now), "recent", "earlier", "background". Often none.
 "sensitive": the numbers of the messages that tell something private of health, money or people, also if no fact does.
+"secrets": each password, PIN, code and key that a message tells, copied exactly, also if no fact tells it.
 
 Example. Known facts: 1. User works at a bank. Messages:
 - assistant, Friday 2026-05-08: How was your week? I love gardening.
@@ -95,9 +96,9 @@ Answer:
 "topic": "none", "valid_from": "2026-05-07", "valid_until": ""}, {"message": 2, "quote": "My daughter Ilse hates \
 mushrooms", "action": "new", "known": 0, "content": "User's daughter Ilse hates mushrooms.", "category": "knowledge", \
 "confidence": 0.9, "topic": "people", "valid_from": "", "valid_until": ""}], "profile": [{"section": "work", "text": \
-"Left the bank in May 2026; becoming a carpenter."}], "sensitive": [2]}
+"Left the bank in May 2026; becoming a carpenter."}], "sensitive": [2], "secrets": []}
 
-Answer with JSON only. If there is nothing to note down: {"facts": [], "profile": [], "sensitive": []}"""
+Answer with JSON only. If there is nothing to note down: {"facts": [], "profile": [], "sensitive": [], "secrets": []}"""
 
 EXTRACTION_AGAIN = """These quotes do not stand in the messages that their facts cite:
 {quotes}

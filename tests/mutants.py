@@ -53,6 +53,20 @@ class Mutant:
 
 MUTANTS = (
     Mutant(
+        "a secret comes back by an echo in a later turn",
+        "memory/screening/values.py",
+        "lengths = frozenset(self.digests.values())",
+        "lengths = frozenset[int]()",
+        ("tests/laws/test_rules_secrets.py",),
+    ),
+    Mutant(
+        "an erase of everything leaves the digests of secrets",
+        "memory/forget/erase.py",
+        "erased_at={}, secrets=NO_SECRETS,",
+        "erased_at={},",
+        ("tests/laws/test_rules_secrets.py",),
+    ),
+    Mutant(
         "an import that is given again is learned again",
         "memory/backfill/source.py",
         "new = ids - talk.known - ",
@@ -328,7 +342,8 @@ MUTANTS = (
     Mutant(
         "what is learned is lost where the process is killed before it is applied",
         "memory/updates/update.py",
-        "            receipt = yield from self._apply(claim, portion, later, replace(found, harmless=harmless))\n",
+        "            receipt = yield from self._apply("
+        "claim, portion, later, replace(found, harmless=harmless, secrets=secrets))\n",
         "            receipt = yield from self._apply(claim, portion, later, Extraction())\n"
         "            yield from transaction(change_facts)(self.owner, found, thread_id=claim.batch[-1].thread_id, "
         "epoch=claim.batch[-1].epoch, now=self.now(), config=self.config)\n",

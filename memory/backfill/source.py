@@ -222,7 +222,8 @@ def take_in(
     ids = frozenset(short_id(one.id) for each in said for one in each) - lead
     if untold := [each for each in said if any(short_id(one.id) in ids - talk.told for one in each)]:
         draft = JournalEntry(day_of(timestamp(now), zone), thread_id, (), epoch, source="turn")
-        yield from append(owner, entries_of(draft, untold, zone, approval=stricter(approval, control.approval)))
+        strict = stricter(approval, control.approval)
+        yield from append(owner, entries_of(draft, untold, zone, approval=strict, secrets=control.secrets))
     # What somebody pasted tells nothing of them, nor does the answer to it alone.
     new = ids - talk.known - {short_id(one.id) for each in said if each[0].id.startswith(PASTED) for one in each}
     to_learn = unseen((replace(one, seen=short_id(one.id) not in new) for each in said for one in each), ())

@@ -110,6 +110,10 @@ def _pairs(value: object) -> list[tuple[str, str]]:
     return [(name, text) for name, text in pairs if isinstance(name, str) and isinstance(text, str)]
 
 
+def _texts(value: object) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
 class Answer(BaseModel, frozen=True):
     """The parts of an answer as they were found; nothing in them is judged yet.
 
@@ -117,6 +121,7 @@ class Answer(BaseModel, frozen=True):
         facts: Its facts; of a small model's sentences only the content.
         profile: Its sections, by name.
         sensitive: The numbers of the messages that it marks as sensitive; `None` if it marks none as anything.
+        secrets: The passwords and codes that it found.
         unread: How many facts more there seem to be.
     """
 
@@ -125,6 +130,7 @@ class Answer(BaseModel, frozen=True):
     )
     profile: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs)] = ()
     sensitive: Annotated[tuple[int, ...] | None, WrapValidator(_or_none)] = None
+    secrets: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
     unread: int = 0
 
 
@@ -161,6 +167,7 @@ def answer_schema(new: Sequence[StoredMessage], config: MemoryConfig) -> dict[st
             facts={"type": "array", "maxItems": most, "items": fact},
             profile={"type": "array", "maxItems": len(SECTIONS), "items": section},
             sensitive={"type": "array", "maxItems": len(new), "items": {"type": "integer"}},
+            secrets={"type": "array", "maxItems": most, "items": {"type": "string", **bound}},
         ),
     }
 

@@ -17,6 +17,7 @@ from memory.facts.profile import SECTIONS, base_of, bounded
 from memory.facts.words import words
 from memory.message import StoredMessage
 from memory.screening.door import answers_with_secret, screened, secret_parts
+from memory.screening.values import values_in
 from memory.text import normalize
 
 # What cites no message of the user, or is a section of the profile, has at least this share of its words from the user.
@@ -59,11 +60,14 @@ class Validation:
         texts = [message.text for message in messages]
         secret = [part for text in texts for part in secret_parts(text)]
         secret += [text for at, text in enumerate(texts) if answers_with_secret(texts[:at], text)]
+        self._secrets = values_in(" ".join(secret))
         self._secret = words(" ".join(secret))
         self._known = {normalize(fact.content) for fact in task.existing}
 
     def extraction(self, answer: Answer) -> Extraction:
         """Return the changes, sections and refusals of the answer, as the model gave it."""
+        told = [each for each in answer.secrets if any(stands_in(each, message.text) for message in self.task.messages)]
+        self._secret |= words(" ".join(told))
         for fact in answer.facts[:MAX_FACTS_PER_ANSWER]:
             self._take(fact)
         surplus = max(0, len(answer.facts) - MAX_FACTS_PER_ANSWER + answer.unread)
@@ -74,6 +78,7 @@ class Validation:
             refused=(*self._refused, *(each for each in sections if isinstance(each, Refusal))),
             profile=tuple(each for each in sections if isinstance(each, Section)),
             harmless=frozenset() if surplus else self._harmless(answer.sensitive),
+            secrets=(*told, *self._secrets),
         )
 
     def _take(self, fact: FoundFact) -> None:

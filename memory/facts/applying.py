@@ -1,6 +1,7 @@
 """How an extraction changes the facts: what is new, confirmed, corrected or over; applied twice as once."""
 
 import logging
+import uuid
 from collections import defaultdict
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from memory.facts.profile import approved_sections, read_profile, write_profile
 from memory.facts.records import Confirmation, message_keys, text_key
 from memory.facts.rows import read_fact_set, save
 from memory.namespaces import Owner, is_imported
+from memory.screening.values import SecretValues
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +42,8 @@ def change_facts(
     if facts.control.epoch != epoch:
         logger.info("dropped an extraction of an erased epoch: %d changes", len(changes))
         return Outcome(refused=tuple(change.refused("stale") for change in changes))
+    facts.learn_secrets(extraction.secrets, uuid.uuid4().hex)
+    extraction = _withheld(extraction, facts.control.secrets)
     # Sections tell how things are now, and have no dates by which an old conversation would give way.
     sections = () if is_imported(thread_id) else extraction.profile
     if stricter(config.approval, facts.control.approval) != "off":
@@ -53,6 +57,17 @@ def change_facts(
         reasons(outcome.refused),
     )
     return outcome
+
+
+def _withheld(extraction: Extraction, secrets: SecretValues) -> Extraction:
+    """Return an extraction whose changes and sections that repeat a secret are refused, as if suspected."""
+    found = [each for each in extraction.changes if secrets.are_in(each.content)]
+    return replace(
+        extraction,
+        changes=tuple(each for each in extraction.changes if each not in found),
+        refused=(*extraction.refused, *(each.refused("suspected") for each in found)),
+        profile=tuple(each for each in extraction.profile if not secrets.are_in(each.text)),
+    )
 
 
 def _record_keys(thread_id: str, change: Change) -> list[str]:

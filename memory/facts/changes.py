@@ -104,12 +104,14 @@ class Extraction:
 
     Attributes:
         harmless: Ids of the user's messages that the model read, and found nothing sensitive in.
+        secrets: Values of secrets that were told.
     """
 
     changes: tuple[Change, ...] = ()
     refused: tuple[Refusal, ...] = ()
     profile: tuple[Section, ...] = ()
     harmless: frozenset[str] = frozenset()
+    secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

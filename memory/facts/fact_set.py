@@ -127,6 +127,12 @@ class FactSet:
         """Count the change by hand that this is."""
         self.control = replace(self.control, edits=self.control.edits + 1)
 
+    def learn_secrets(self, values: Iterable[str], key: str) -> None:
+        """Know these secrets again from now on; the key is for a user who has none."""
+        secrets = self.control.secrets.learned(values, key)
+        if secrets is not self.control.secrets:
+            self.control = replace(self.control, secrets=secrets)
+
     def note_erasure(self) -> None:
         """Note that facts are erased: now, or when the newest change was made, under a clock that is ahead."""
         agent, erased_at = self.owner.agent_name, self.control.erased_at

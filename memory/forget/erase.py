@@ -21,6 +21,7 @@ from memory.journal.journal import read_journal, redact, revision_drop
 from memory.journal.journal import write as write_lines
 from memory.message import StoredMessage, find_gone
 from memory.namespaces import DUE, Kind, Owner, is_imported, owner_of, thread_namespace
+from memory.screening.values import NO_SECRETS
 from memory.updates import outbox
 from memory.updates.rollup import PROGRESS_KEY, tell_again
 
@@ -216,8 +217,9 @@ def erase_user(user_id: str, now: float) -> StoreEffects[int]:
 def _erase_user(user: Owner, now: float) -> StoreEffects[int]:
     erased, epoch = (yield from read_control(user)).erased + 1, uuid.uuid4().hex
     yield from put_control(
-        user, epoch=epoch, epoch_at=now, erased=erased, erased_at={}, time_zone=None, assistants_time_zone=None
-    )
+        user, epoch=epoch, epoch_at=now, erased=erased, erased_at={}, secrets=NO_SECRETS, time_zone=None,
+        assistants_time_zone=None,
+    )  # fmt: skip
     deleted = 0
     for namespace in (yield from _namespaces(user)):
         items = yield from scan(namespace)

@@ -11,6 +11,7 @@ from memory.config import Approval, Hold
 from memory.message import StoredMessage, with_replies
 from memory.namespaces import is_imported
 from memory.screening.door import answers_with_secret, secrecy
+from memory.screening.values import NO_SECRETS, SecretValues
 from memory.text import digest
 
 LineSource = Literal["turn", "cut"]
@@ -68,7 +69,13 @@ class JournalEntry:
             return None
         return replace(self, messages=kept, held={each: said for each, said in self.held.items() if each not in ids})
 
-    def judged(self, approval: Approval, harmless: Collection[str] = (), before: Sequence[str] = ()) -> Self:
+    def judged(
+        self,
+        approval: Approval,
+        harmless: Collection[str] = (),
+        before: Sequence[str] = (),
+        secrets: SecretValues = NO_SECRETS,
+    ) -> Self:
         """Return the entry with those of its messages held that the user wants to be asked about.
 
         Args:
@@ -76,14 +83,15 @@ class JournalEntry:
             harmless: Ids of the messages that a model marked so. One that no model has marked waits, and a reply waits
                 with what it answers.
             before: The texts before it: what answers a question may be a secret by it.
+            secrets: What is known of the user's secrets.
         """
         passing = frozenset(harmless) if approval == "sensitive" else frozenset()
         said = {one.id for one in self.messages if one.role != "assistant"} or {one.id for one in self.messages}
         waits = with_replies(self.messages, said - passing) if approval != "off" else ()
         held: dict[str, tuple[Hold, ...]] = dict.fromkeys(waits, ("approval",))
-        return replace(self, held=held, harmless=passing, is_screened=False).screened(before)
+        return replace(self, held=held, harmless=passing, is_screened=False).screened(before, secrets)
 
-    def screened(self, before: Sequence[str] = ()) -> Self:
+    def screened(self, before: Sequence[str] = (), secrets: SecretValues = NO_SECRETS) -> Self:
         """Return the entry with all of its messages held if one may hold a secret: replies repeat it without its name.
 
         What is imported, or written by a hand, is judged when it is read.
@@ -94,7 +102,7 @@ class JournalEntry:
         said = [one.text for one in self.messages]
         held, near = dict(self.held), [*before, *said]
         is_answer = any(answers_with_secret(near[:at], near[at]) for at in range(len(before), len(near)))
-        if is_answer or any(map(secrecy, (*said, ".\n".join(said)))):
+        if is_answer or any(map(secrecy, (*said, ".\n".join(said)))) or any(map(secrets.are_in, said)):
             held = {one.id: tuple(dict.fromkeys((*held.get(one.id, ()), "secret"))) for one in self.messages}
         return replace(self, held=held, is_screened=True)
 
@@ -153,6 +161,7 @@ def entries_of(
     cut: Collection[str] = (),
     approval: Approval = "off",
     harmless: Collection[str] = (),
+    secrets: SecretValues = NO_SECRETS,
 ) -> list[JournalEntry]:
     """Return the journal entries for exchanges of one thread; each belongs to the day it began.
 
@@ -163,13 +172,14 @@ def entries_of(
         cut: Ids of the messages that a summary took away; an exchange without any is as the draft says.
         approval: What waits for the user's yes.
         harmless: Ids of the messages that a model marked so.
+        secrets: What is known of the user's secrets.
     """
     made, before = list[JournalEntry](), list[str]()
     for exchange in exchanges:
         messages = tuple(replace(message, seen=False) for message in exchange)
         source: LineSource = "cut" if any(one.id in cut for one in messages) else draft.source
         entry = replace(draft, day=day_of(exchange[0].time, zone), messages=messages, source=source)
-        made.append(entry.judged(approval, harmless, before))
+        made.append(entry.judged(approval, harmless, before, secrets))
         before = [message.text for message in messages]
     return made
 

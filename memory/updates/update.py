@@ -169,7 +169,7 @@ class Drain(Job):
         """Carry entries of one thread into the tiers, portion by portion, each with a receipt."""
         parts = claim.reading.portions(self.config.portion_messages) or [()]
         # A worker that dies between two portions takes the marks of the first along: what it read waits for a yes then.
-        harmless = frozenset[str]()
+        harmless, secrets = frozenset[str](), tuple[str, ...]()
         for number, portion in enumerate(parts, 1):
             found = Extraction()
             if portion:
@@ -182,9 +182,9 @@ class Drain(Job):
                     time_zone=claim.control.zone,
                 )
                 found = yield from self.ask(ModelCall(claim.batch[-1].model, extract, "extraction"))
-            harmless |= found.harmless
+            harmless, secrets = harmless | found.harmless, secrets + found.secrets
             later = frozenset(message.id for part in parts[number:] for message in part)
-            receipt = yield from self._apply(claim, portion, later, replace(found, harmless=harmless))
+            receipt = yield from self._apply(claim, portion, later, replace(found, harmless=harmless, secrets=secrets))
             self._receipts.append(receipt)
 
     @transaction
@@ -222,7 +222,7 @@ class Drain(Job):
         flushed = claim.reading.flushed_after(later, self.config.seen_limit)
         yield from outbox.write_flushed(owner, last.thread_id, last.epoch, flushed)
         if is_done:
-            yield from self._tell(claim, found.harmless)
+            yield from self._tell(claim, found)
             yield from outbox.change(owner, claim.batch, ())
             yield from self._next()
         else:
@@ -269,12 +269,12 @@ class Drain(Job):
             read_control(self.owner),
         )
 
-    def _tell(self, claim: _Claim, harmless: Collection[str] = ()) -> StoreEffects[None]:
+    def _tell(self, claim: _Claim, found: Extraction = Extraction()) -> StoreEffects[None]:  # noqa: B008 - frozen
         """Write what entries say into the journal.
 
         Args:
             claim: The entries.
-            harmless: Ids of the messages that the model marked so.
+            found: What the model marked as harmless, and as secrets.
         """
         held, forgotten, control = yield from self._read_lines(claim)
         last, said, owner = claim.batch[-1], claim.reading.for_journal, self.owner
@@ -282,7 +282,9 @@ class Drain(Job):
         gone = with_replies(said, forgotten)
         told = exchanges(message for message in said if message.id not in gone)
         draft = JournalEntry(day_of(self.now(), zone), last.thread_id, (), last.epoch, last.model, source="turn")
-        fresh = entries_of(draft, told, zone, claim.reading.cut, approval, harmless)
+        # One of three digits is held here, and nowhere else.
+        secrets = control.secrets.learned(found.secrets, self.token, least=1)
+        fresh = entries_of(draft, told, zone, claim.reading.cut, approval, found.harmless, secrets)
         yield from tell(owner, held, fresh)
         if gone:
             yield from redact(owner, {last.thread_id: gone})

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
@@ -32,13 +33,14 @@ class Chat:
         self.store, self.model = InMemoryStore(), RecordingModel()
         self.learner = RecordingModel(respond=self._learn)
         self.said: list[str] = []
+        self.marked: list[str] = []
         models = {"chat": self.model}
         self.service = MemoryService(Settings(), lambda _, purpose: models.get(purpose, self.learner))
         self.graph = build_graph(service=self.service).compile(checkpointer=InMemorySaver(), store=self.store)
 
     def _learn(self, _: object) -> str:
         facts = [{"content": each, "category": "context", "confidence": 0.9, "message": 1} for each in self.said[-1:]]
-        return json.dumps({"facts": facts})
+        return json.dumps({"facts": facts, "secrets": self.marked})
 
     async def say(self, thread: str, text: str, *replies: AIMessage | str) -> Sequence[BaseMessage]:
         """Say something, and return all that the model was sent for it, but for the user's own words."""
@@ -48,10 +50,10 @@ class Chat:
         await self.graph.ainvoke(said, config, context=SEARCHING)
         return [each for prompt in self.model.prompts[before:] for each in prompt if each.text != text]
 
-    async def tell(self, text: str, reply: str) -> None:
-        """Say something in a thread of its own, and let memory learn it."""
+    async def tell(self, text: str, reply: str, thread: str = "told") -> None:
+        """Say something in a thread, and let memory learn it."""
         self.said.append(text)
-        await self.say("told", text, reply)
+        await self.say(thread, text, reply)
         await self.service.adrain(self.store, Owner.of("ada"))
 
     async def is_recalled(self, text: str, secret: str) -> bool:
@@ -105,3 +107,38 @@ async def test_what_the_reply_repeats_of_a_secret_is_told_by_nothing() -> None:
     told = texts("told_echoes")
     assert len(told) == 24
     assert await recalled((each["user"], each["assistant"], each["secret"]) for each in told) == []
+
+
+@pytest.mark.parametrize("thread", ["told", "another"])
+async def test_what_repeats_a_secret_later_is_told_by_nothing_whoever_says_it(thread: str) -> None:
+    found = []
+    for each in texts("told_echoes"):
+        if not any(map(str.isdigit, each["secret"])):
+            continue  # known as a secret by nobody but the model
+        chat = Chat()
+        await chat.tell(each["user"], each["assistant"])
+        again = f"Ruth asked for {each['secret']} again."
+        await chat.tell(again, f"Then tell Ruth {each['secret']}.", thread)
+        in_use = [fact.content for fact in facts_of(chat.store).list()]
+        if any(each["secret"] in fact for fact in in_use) or await chat.is_recalled(again, each["secret"]):
+            found.append(each["user"])
+    assert found == []
+
+
+async def test_what_the_model_finds_to_be_a_secret_is_one_whatever_its_form() -> None:
+    chat, said = Chat(), "The word that opens our cellar is Wintergreen lantern."
+    await chat.tell("The cellar is cold.", "I see.")
+    chat.marked = ["Wintergreen Lantern", "nobody said this"]
+    await chat.tell(said, "Noted.")
+    chat.marked = []
+    await chat.tell("Ruth asked for the wintergreen lantern.", "She did.", "another")
+    assert [fact.content for fact in facts_of(chat.store).list()] == ["The cellar is cold."]
+    assert not await chat.is_recalled(said, "Wintergreen lantern")
+    assert not await chat.is_recalled("Ruth asked for the wintergreen lantern.", "wintergreen lantern")
+
+
+async def test_what_is_told_together_with_a_harmless_number_is_told_later() -> None:
+    chat = Chat()
+    await chat.tell("My zip code is 8010, and I moved in 2024.", "Noted.")
+    await chat.tell("In 2024 the bike cost me 8010 kroner.", "That much!", "another")
+    assert await chat.is_recalled("In 2024 the bike cost me 8010 kroner.", "8010")

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from palimpsest import Context
 from tests.laws.embedding import indexed
 from tests.laws.talk import DAY, Talk
 
@@ -81,44 +80,3 @@ async def test_what_somebody_cannot_eat_is_no_allergy(said: str) -> None:
     await talk.say(said)
     await talk.learn()
     assert "allergic" not in talk.stored()
-
-
-OWED = pytest.mark.xfail(reason="a reply is held beside the message that told the secret, and in no later turn")
-
-
-@pytest.mark.parametrize(
-    ("told", "echo", "is_told"),
-    [
-        ("My house has the number 7731", "It is 7731.", True),
-        pytest.param("My password is plover-7731", "It is plover-7731.", False, marks=OWED),
-        pytest.param("My password is plover-7731", "p l o v e r - 7 7 3 1", False, marks=OWED),
-        pytest.param("My password is plover-7731", "plover, then 77 31", False, marks=OWED),
-        pytest.param("My PIN is 7731", '{"type": 7731}', False, marks=OWED),
-        pytest.param("My PIN is 7731", "```\n77-31\n```", False, marks=OWED),
-        pytest.param("The code of my door is 7731B", "7, 7, 3, 1, and then B", False, marks=OWED),
-    ],
-)
-async def test_a_secret_does_not_come_back_by_an_echo_in_a_later_turn(told: str, echo: str, is_told: bool) -> None:
-    talk = Talk(context=Context(memory_tools=("search_memory", "read_conversation")))
-    await talk.say(told)
-    await talk.learn()
-    talk.chat.respond = lambda _: echo
-    await talk.say("I stand there now, in Bergen.")
-    await talk.learn()
-    talk.clock.advance(DAY)
-
-    def reads_around(messages: list[BaseMessage]) -> AIMessage | str:
-        """Search, and read around what is found first."""
-        found = re.findall(r"in Bergen\. \(source (\w+)\)", messages[-1].text)
-        if isinstance(messages[-1], HumanMessage):
-            return call("search_memory", query="Bergen")
-        return call("read_conversation", source=found[0]) if found else "I see."
-
-    talk.chat.respond = reads_around
-    told_later = (await talk.say("What did I do in Bergen?", "U"))["messages"]
-    shown = re.sub(r"\W", "", "".join(message.text for message in [*told_later, *talk.chat.prompts[-1]]))
-    assert ("7731" in shown) is is_told
-
-
-def call(name: str, **args: str) -> AIMessage:
-    return AIMessage("", tool_calls=[{"name": name, "args": args, "id": name}])

@@ -17,6 +17,7 @@ COUNTING = {"memory.context.tokens", "memory.context.budget"}
 MAY_KNOW = {
     "context": {"context"},
     "screening": {"screening"},
+    "control": {"screening"},
     "facts": {"facts", "screening", "recall"},
     "extraction": {"extraction", "facts", "screening", "recall"},
     "recall": {"recall", "facts", "screening", "journal"},
@@ -34,7 +35,7 @@ MAY_KNOW = {
         "turn",
         "budget",
     },
-    "forget": {"forget", "facts", "journal", "updates", "context"},
+    "forget": {"forget", "facts", "journal", "updates", "context", "screening"},
     "turn": {"turn", "facts", "updates", "injection", "journal", "forget"},
     "tool_calls": {"turn", "facts", "extraction", "updates", "injection", "screening", "forget"},
     "tool_lookups": {"tool_calls", "facts", "journal", "recall", "injection", "screening"},

@@ -1,0 +1,78 @@
+"""The values of a user's secrets, known again wherever a text repeats them: by digests, under a key of the user. Pure.
+
+Nobody reads a value from its digest without the key, and an erase of everything takes both along. Signs, blanks and
+case do not count: `plover-7731` is told by "p l o v e r 7 7 3 1", too, and its digits are told by "77 31".
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Final, Self
+
+from memory.screening.door import compatible
+
+_LEAST: Final = 4
+_LONGEST: Final = 200  # so many characters the longest seed phrase of a wallet has at most (BIP 39)
+_MOST: Final = 400
+_RUN = re.compile(r"\d+|[a-z]+|[^\W\d_a-z]")
+_WITH_DIGIT = re.compile(r"[!-~]*\d[!-~]*")
+# An address, a link, a day, a year, an hour.
+_NO_VALUE = re.compile(r"\S+@\S+|\S*://\S*|\W*(?:(?:19|20)\d\d(?:-\d\d){0,2}|\d{1,2}:\d\d)\W*")
+
+
+@dataclass(frozen=True, slots=True)
+class SecretValues:
+    """What is known of a user's secrets.
+
+    Attributes:
+        key: The user's own, random; empty where no value is known.
+        digests: Of each value, and of its digits, with the number of characters; the oldest first.
+    """
+
+    key: str = ""
+    digests: Mapping[str, int] = field(default_factory=dict)
+
+    def learned(self, values: Iterable[str], key: str, least: int = _LEAST) -> Self:
+        """Return what is known once these values are known, too: the newest 400 digests.
+
+        Args:
+            values: The values, as somebody told them.
+            key: A random key, for a user who has none.
+            least: What has fewer characters is left out.
+        """
+        after, wholes = replace(self, key=self.key or key), ["".join(_runs(value)) for value in values]
+        forms = dict.fromkeys([*wholes, *("".join(filter(str.isdigit, whole)) for whole in wholes)])
+        fresh = {after._digest(each): len(each) for each in forms if least <= len(each) <= _LONGEST}
+        if fresh.keys() <= self.digests.keys():
+            return self
+        return replace(after, digests=dict([*{**self.digests, **fresh}.items()][-_MOST:]))
+
+    def are_in(self, text: str) -> bool:
+        """Say whether a text repeats one of them."""
+        lengths = frozenset(self.digests.values())
+        longest, runs = max(lengths, default=0), _runs(text) if lengths else []
+        for at in range(len(runs)):
+            joined = ""
+            for run in runs[at : at + longest]:
+                joined += run
+                if len(joined) > longest:
+                    break
+                if len(joined) in lengths and self._digest(joined) in self.digests:
+                    return True
+        return False
+
+    def _digest(self, value: str) -> str:
+        return blake2b(value.encode("utf-8", "replace"), key=self.key.encode(), digest_size=8).hexdigest()
+
+
+NO_SECRETS: Final = SecretValues()
+
+
+def values_in(told: str) -> list[str]:
+    """Return the words with digits in what was told of a secret; an address, a day, a year and an hour are none."""
+    return [each for each in _WITH_DIGIT.findall(told) if not _NO_VALUE.fullmatch(each)]
+
+
+def _runs(text: str) -> list[str]:
+    return _RUN.findall(compatible(text).casefold())

@@ -1,0 +1,59 @@
+"""A secret that was told once is told by nothing later, in whatever form and by whomever it is repeated."""
+
+import re
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from palimpsest import Context
+from tests.laws.talk import DAY, Talk, erase_everything
+
+
+@pytest.mark.parametrize(
+    ("told", "echo", "is_told"),
+    [
+        ("My house has the number 7731", "It is 7731.", True),
+        ("My password is plover-7731", "It is plover-7731.", False),
+        ("My password is plover-7731", "p l o v e r - 7 7 3 1", False),
+        ("My password is plover-7731", "plover, then 77 31", False),
+        ("My PIN is 7731", '{"type": 7731}', False),
+        ("My PIN is 7731", "```\n77-31\n```", False),
+        ("The code of my door is 7731B", "7, 7, 3, 1, and then B", False),
+    ],
+)
+async def test_a_secret_does_not_come_back_by_an_echo_in_a_later_turn(told: str, echo: str, is_told: bool) -> None:
+    talk = Talk(context=Context(memory_tools=("search_memory", "read_conversation")))
+    await talk.say(told)
+    await talk.learn()
+    talk.chat.respond = lambda _: echo
+    await talk.say("I stand there now, in Bergen.")
+    await talk.learn()
+    talk.clock.advance(DAY)
+
+    def reads_around(messages: list[BaseMessage]) -> AIMessage | str:
+        """Search, and read around what is found first."""
+        found = re.findall(r"in Bergen\. \(source (\w+)\)", messages[-1].text)
+        if isinstance(messages[-1], HumanMessage):
+            return call("search_memory", query="Bergen")
+        return call("read_conversation", source=found[0]) if found else "I see."
+
+    talk.chat.respond = reads_around
+    told_later = (await talk.say("What did I do in Bergen?", "U"))["messages"]
+    shown = re.sub(r"\W", "", "".join(message.text for message in [*told_later, *talk.chat.prompts[-1]]))
+    assert ("7731" in shown) is is_told
+
+
+def call(name: str, **args: str) -> AIMessage:
+    return AIMessage("", tool_calls=[{"name": name, "args": args, "id": name}])
+
+
+async def test_what_repeats_a_secret_is_no_fact_until_everything_is_erased() -> None:
+    talk = Talk()
+    await talk.say("My password is plover-7731")
+    await talk.learn()
+    await talk.say("I like tram 7731", "another")
+    assert await talk.learn() == []
+    erase_everything(talk)
+    talk.clock.advance(DAY)
+    await talk.say("I like tram 7731", "new")
+    assert await talk.learn() == ["Likes tram 7731"]
