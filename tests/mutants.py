@@ -188,8 +188,8 @@ MUTANTS = (
     Mutant(
         "a process forgets what another one used of a budget",
         "memory/updates/budget.py",
-        "        return budget.next_day(now)\n    yield",
-        "        return budget.next_day(now)\n    spent = 0\n    yield",
+        "        return ends\n    yield",
+        "        return ends\n    spent = 0\n    yield",
         (BUDGET,),
     ),
     Mutant(
@@ -342,11 +342,10 @@ MUTANTS = (
     Mutant(
         "what is learned is lost where the process is killed before it is applied",
         "memory/updates/update.py",
-        "            receipt = yield from self._apply("
-        "claim, portion, later, replace(found, harmless=harmless, secrets=secrets))\n",
-        "            receipt = yield from self._apply(claim, portion, later, Extraction())\n"
-        "            yield from transaction(change_facts)(self.owner, found, thread_id=claim.batch[-1].thread_id, "
-        "epoch=claim.batch[-1].epoch, now=self.now(), config=self.config)\n",
+        "            receipt = await self.do(self._apply(claim, portion, later, marked))\n",
+        "            receipt = await self.do(self._apply(claim, portion, later, Extraction()))\n"
+        "            await self.do(transaction(change_facts)(self.owner, found, thread_id=claim.batch[-1].thread_id, "
+        "epoch=claim.batch[-1].epoch, now=self.now(), config=self.config))\n",
         (matrix("learn-kill"),),
     ),
     Mutant(
@@ -436,8 +435,8 @@ MUTANTS = (
     Mutant(
         "history tells what nobody was asked about",
         "memory/updates/rollup.py",
-        "for entry in (yield from read_past(owner, control.epoch))",
-        "for entry in (yield from __import__('memory.recall.past', fromlist=['x']).read_journal(owner, control.epoch))",
+        "past = yield from read_past(owner, control.epoch)",
+        "past = yield from __import__('memory.recall.past', fromlist=['x']).read_journal(owner, control.epoch)",
         (FACTS,),
     ),
     Mutant(
@@ -638,16 +637,16 @@ MUTANTS = (
     ),
     Mutant(
         "two workers ask a model for the same update",
-        "memory/updates/lease.py",
-        "if not (yield from read_lease(self.owner)).is_free(self.clock(), self.worker):",
-        "if False:",
+        "memory/updates/update.py",
+        "lease.is_free(now, me) if is_new",
+        "True if is_new",
         (UPDATES,),
     ),
     Mutant(
         "a worker whose lease is another's writes all the same",
-        "memory/updates/lease.py",
-        "        if (yield from read_lease(self.owner)).token != self.token:",
-        "        if False:",
+        "memory/updates/update.py",
+        "else lease.token == self.token):",
+        "else True):",
         (UPDATES,),
     ),
     Mutant(
@@ -786,7 +785,7 @@ MUTANTS = (
     Mutant(
         "a roll-up that sees no erase",
         "memory/updates/rollup.py",
-        "    if is_changed or texts_of((yield from read_profile(owner, was.epoch))) != plan.texts:",
+        "    if is_changed or texts_of((yield from read_profile(owner, was.epoch))) != plan.profile:",
         "    if False:",
         (FACTS,),
     ),

@@ -31,7 +31,7 @@ from memory.forget.retention import KINDS, clean
 from memory.namespaces import Kind, Owner
 from memory.turn import Closing, close_turn
 from memory.updates import outbox
-from memory.updates.budget import BudgetUsedUp, DailyBudget, spend
+from memory.updates.budget import BudgetUsedUp, spend
 from memory.updates.conversation import ConversationContext
 from memory.updates.lease import Worker
 from memory.updates.outbox import Queued
@@ -132,10 +132,10 @@ class MemoryService:
         def count(of: tuple[BaseStore, Owner] | None) -> None:
             """Count the call; portions of one summary are of no use, so that one that began is finished."""
             nonlocal has_begun
-            is_further, has_begun, budget, until = has_begun, True, DailyBudget.of(limits), None
-            if of and budget.calls and not self.stores.is_away(of[0], "write"):
+            is_further, has_begun, until = has_begun, True, None
+            if of and limits.budget_calls and not self.stores.is_away(of[0], "write"):
                 with tolerated(logger, _UNKNOWN):
-                    until = run(of[0], spend(of[1], budget, self.clock(), has_begun=is_further))
+                    until = run(of[0], spend(of[1], limits, self.clock(), has_begun=is_further))
             if until is not None:
                 raise BudgetUsedUp(until)
 

@@ -23,7 +23,7 @@ from memory.message import StoredMessage, find_gone
 from memory.namespaces import DUE, Kind, Owner, is_imported, owner_of, thread_namespace
 from memory.screening.values import NO_SECRETS
 from memory.updates import outbox
-from memory.updates.rollup import PROGRESS_KEY, tell_again
+from memory.updates.rollup import PROGRESS_KEY, untell
 
 _OF_THREADS: tuple[Kind, ...] = ("profile", "facts", "history", "journal", "seen", "receipts")
 
@@ -161,10 +161,10 @@ def _forget_words(
     gone = find_gone((yield from _read_conversations(owner, epoch)), is_gone)
     if gone:
         facts.bar_messages(gone)
-    sections = yield from save(facts)
+    yield from save(facts)
     changed = yield from redact(owner, gone)
     yield from outbox.redact(owner, gone)
-    yield from tell_again(owner, changed, is_told, sections)
+    yield from untell(owner, epoch, changed, is_told)
 
 
 def threads_telling(owner: Owner, chain: Chain) -> StoreEffects[frozenset[str]]:

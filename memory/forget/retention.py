@@ -1,10 +1,11 @@
-"""How long memory keeps what nobody shows any more: facts that are over, their history, and receipts.
+"""How long memory keeps what is old: facts that are over, their history, the journal, and receipts.
 
 Retention is no deletion: nothing is recorded as deleted, so that what is said again is learned again. Deletion records
 are kept: without them, what a person deleted could come back.
 """
 
 import logging
+from datetime import UTC
 from typing import Final
 
 from memory.config import MemoryConfig
@@ -13,11 +14,13 @@ from memory.facts import rules
 from memory.facts.fact import DAY_SECONDS, moment, timestamp
 from memory.facts.records import is_revision
 from memory.facts.rows import read_fact_set, save
+from memory.journal.entry import day_of
+from memory.journal.journal import prune
 from memory.namespaces import Kind, Owner
 
 logger = logging.getLogger(__name__)
 
-KINDS: Final[tuple[Kind, ...]] = ("facts", "history", "receipts")
+KINDS: Final[tuple[Kind, ...]] = ("facts", "history", "journal", "receipts")
 
 
 @transaction
@@ -26,18 +29,21 @@ def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[dict[s
 
     Args:
         owner: Whose memory.
-        config: `approval_days`, `history_days` and `receipt_days`; 0 keeps them.
+        config: `journal_days` and `journal_bytes`; `approval_days`, `history_days` and `receipt_days`, of which 0 keeps
+            all.
         now: Seconds since 1970.
 
     Returns:
-        How much went: facts that are `over`, into history; what `lapsed`, `revisions` and `receipts`, for good.
+        How much went: facts that are `over`, into history; what `lapsed`, `revisions`, `lines`, `receipts`, for good.
     """
     facts = yield from read_fact_set(owner, whole=True, now=timestamp(now), config=config)
     over, lapsed = rules.sweep(facts, now)
     yield from save(facts)
     revisions = yield from _drop(owner, "history", "updatedAt", config.history_days, now)
+    today = day_of(timestamp(now), facts.control.zone or UTC)
+    lines = yield from prune(owner, today, config.journal_days, config.journal_bytes)
     receipts = yield from _drop(owner, "receipts", "time", config.receipt_days, now)
-    done = {"over": over, "lapsed": lapsed, "revisions": revisions, "receipts": receipts}
+    done = {"over": over, "lapsed": lapsed, "revisions": revisions, "lines": lines, "receipts": receipts}
     if any(done.values()):
         logger.info("cleaned up %s: %s", owner.due_key, done)
     return done

@@ -184,9 +184,7 @@ def entries_of(
     return made
 
 
-def outdated(
-    held: Mapping[str, JournalEntry], today: str, days: int, max_bytes: float, *, sources: Collection[LineSource]
-) -> list[str]:
+def outdated(held: Mapping[str, JournalEntry], today: str, days: int, max_bytes: float) -> list[str]:
     """Return the keys of the entries that are kept no longer: too old, or the oldest where all together are too large.
 
     Args:
@@ -194,7 +192,6 @@ def outdated(
         today: The user's day, ISO 8601.
         days: So many days after it was written down an entry goes.
         max_bytes: So many bytes the texts of all entries may take.
-        sources: Only entries of these are looked at; others stay, and do not count.
     """
 
     def age(key: str) -> tuple[str, str, str]:
@@ -205,9 +202,8 @@ def outdated(
         return (said[:10] if is_imported(entry.thread_id) else entry.written, said, key)
 
     oldest = days_before(today, days)
-    looked_at = sorted((key for key, entry in held.items() if entry.source in sources), key=age)
-    size, gone = sum(held[key].size for key in looked_at), []
-    for key in looked_at:
+    size, gone = sum(entry.size for entry in held.values()), []
+    for key in sorted(held, key=age):
         if held[key].written < oldest or size > max_bytes:
             gone.append(key)
             size -= held[key].size

@@ -9,7 +9,6 @@ journal in memory can tell there whether it is current.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import inf
 from typing import Final
 
 from langgraph.store.base import Item, PutOp
@@ -17,12 +16,11 @@ from langgraph.store.base import Item, PutOp
 from memory.control import belongs, read_epoch
 from memory.door import StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
 from memory.forms import plain, read_as
-from memory.journal.entry import JournalEntry, LineSource, entry_key, outdated
+from memory.journal.entry import JournalEntry, entry_key, outdated
 from memory.namespaces import Owner
 
 _KEPT: Final = 16
 _MAX_KEYS: Final = 1024
-ALL_SOURCES: Final[frozenset[LineSource]] = frozenset({"turn", "cut"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +178,10 @@ def entries_in(items: Iterable[Item | None], epoch: str | None = None) -> dict[s
     return found
 
 
-def prune(
-    owner: Owner, today: str, days: int, max_bytes: float = inf, sources: Collection[LineSource] = ALL_SOURCES
-) -> StoreEffects[int]:
+def prune(owner: Owner, today: str, days: int, max_bytes: int) -> StoreEffects[int]:
     """Delete the entries that are kept no longer (`memory.journal.entry.outdated`), and return how many."""
     held = entries_in((yield from scan(owner.namespace("journal"))))
-    gone = outdated(held, today, days, max_bytes, sources=sources)
+    gone = outdated(held, today, days, max_bytes)
     yield from write(owner, [delete(owner.namespace("journal"), key) for key in gone])
     return len(gone)
 

@@ -1,16 +1,21 @@
-"""A user's budget of a day for memory's own model calls: what is used up waits for the next day, and nothing is lost.
+"""What memory asks of models for a user, and the budget of a day for it: what is used up waits for the next day.
 
-What was used is counted in the store, in one row of the user's for all processes.
+Nothing is lost by that. What was used is counted in the store, in one row of the user's for all processes.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Final, Self
+from datetime import UTC, datetime, time, timedelta
+from typing import Any, Final, Literal
+
+from langchain_core.language_models import BaseChatModel
 
 from memory.config import MemoryConfig, zone_named
 from memory.door import StoreEffects, put, read, transaction
+from memory.message import iso_time
 from memory.namespaces import Owner
 
+Purpose = Literal["extraction", "rollup"]
 _KEY: Final = "spent"
 
 
@@ -22,55 +27,79 @@ class BudgetUsedUp(Exception):
         self.until = until
 
 
-@dataclass(frozen=True, slots=True)
-class DailyBudget:
-    """How much one user's memory may use on a day; 0 is no limit.
+@dataclass(slots=True)
+class Job:
+    """One piece of work for a user, in which a model is asked.
+
+    Loading a model blocks, and a provider may hang for ever: asking as a whole has a thread, a place and a deadline.
 
     Attributes:
-        calls: Model calls, failed ones too.
-        zone: Where the days begin at midnight.
+        owner: Whose memory it is.
+        config: Limits and switches.
+        clock: Returns seconds since the epoch.
+        do: Carries out what needs the store.
+        use: Has the model of a name (`provider:model`; empty means the deployment's own) asked for a purpose.
     """
 
-    calls: int = 0
-    zone: tzinfo = UTC
+    owner: Owner
+    config: MemoryConfig
+    clock: Callable[[], float]
+    do: Callable[[StoreEffects[Any]], Awaitable[Any]]
+    use: Callable[[str, Purpose, Callable[[BaseChatModel], Any]], Awaitable[Any]]
 
-    @classmethod
-    def of(cls, config: MemoryConfig) -> Self:
-        """Return the budget that a deployment gives its users."""
-        return cls(config.budget_calls, zone_named(config.time_zone) or UTC)
+    def now(self) -> str:
+        """Return the time as ISO 8601 in UTC."""
+        return iso_time(self.clock())
 
-    def day(self, now: float) -> str:
-        """Return the day (ISO 8601) that it is at a time, in seconds since the epoch."""
-        return datetime.fromtimestamp(now, self.zone).date().isoformat()
+    async def ask(
+        self, model: str, purpose: Purpose, call: Callable[[BaseChatModel], Any], *, has_begun: bool = False
+    ) -> Any:
+        """Have a model asked, and return its answer.
 
-    def next_day(self, now: float) -> float:
-        """Return when the next day begins, in seconds since the epoch."""
-        today = datetime.fromtimestamp(now, self.zone).date()
-        # Midnight by the clocks of the zone: a day there may have 23 or 25 hours.
-        return datetime.combine(today + timedelta(days=1), datetime.min.time(), self.zone).timestamp()
+        Args:
+            model: Which one.
+            purpose: What it is asked for.
+            call: Asks it. It runs on a thread of its own and may block.
+            has_begun: As for `spend`.
+
+        Raises:
+            BudgetUsedUp: If none may be asked for the user today.
+        """
+        until = await self.do(spend(self.owner, self.config, self.clock(), has_begun=has_begun))
+        if until is not None:
+            raise BudgetUsedUp(until)
+        return await self.use(model, purpose, call)
 
 
-def spend(owner: Owner, budget: DailyBudget, now: float, *, has_begun: bool = False) -> StoreEffects[float | None]:
+def day_at(now: float, config: MemoryConfig) -> tuple[str, float]:
+    """Return the day (ISO 8601) that it is at a time, where the deployment is, and when it ends (both since 1970)."""
+    zone = zone_named(config.time_zone) or UTC
+    today = datetime.fromtimestamp(now, zone).date()
+    # Midnight by the clocks of the zone: a day there may have 23 or 25 hours.
+    return today.isoformat(), datetime.combine(today + timedelta(days=1), time.min, zone).timestamp()
+
+
+def spend(owner: Owner, config: MemoryConfig, now: float, *, has_begun: bool = False) -> StoreEffects[float | None]:
     """Count a model call that is about to be made, unless the user's budget of the day is used up.
 
     Args:
         owner: Whose memory it is for.
-        budget: What each user has.
+        config: What each user has: `budget_calls`, failed ones too; 0 is no limit.
         now: Seconds since the epoch.
         has_begun: Whether it belongs to work that has begun, which is finished: its parts alone are of no use.
 
     Returns:
         Until when no call may be made, in seconds since the epoch; `None` if this one may.
     """
-    return (yield from _spend(owner, budget, now, has_begun)) if budget.calls else None
+    return (yield from _spend(owner, config, now, has_begun)) if config.budget_calls else None
 
 
 @transaction
-def _spend(owner: Owner, budget: DailyBudget, now: float, has_begun: bool) -> StoreEffects[float | None]:
-    day = budget.day(now)
+def _spend(owner: Owner, config: MemoryConfig, now: float, has_begun: bool) -> StoreEffects[float | None]:
+    day, ends = day_at(now, config)
     spent = yield from read_spent(owner, day)
-    if spent >= budget.calls and not has_begun:
-        return budget.next_day(now)
+    if spent >= config.budget_calls and not has_begun:
+        return ends
     yield [put(owner.control, _KEY, {"day": day, "calls": spent + 1})]
     return None
 

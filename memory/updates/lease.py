@@ -7,21 +7,16 @@ lease that ends too early costs a second model call, and no more.
 
 import os
 import socket
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeVar
+from typing import Final
 
-from langchain_core.language_models import BaseChatModel
+from langgraph.store.base import Op
 
-from memory.config import MemoryConfig
-from memory.door import Batch, StoreEffects, put, read
+from memory.door import StoreEffects, put, read
 from memory.forms import plain, read_as
-from memory.message import iso_time
 from memory.namespaces import Owner
-from memory.updates.budget import BudgetUsedUp, DailyBudget, spend
-
-T = TypeVar("T")
 
 _KEY: Final = "lease"
 # A lease of more seconds than this from now on was taken under a clock that was ahead.
@@ -31,27 +26,6 @@ _UNDER_WAY: Final[set[str]] = set()
 
 class LeaseLost(Exception):
     """Another worker has the user: nothing is written, and no attempt counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelCall:
-    """The effect of work with a model, in one of the process's places for it; its value is sent back.
-
-    Loading a model blocks, and a provider may hang for ever: the work as a whole has a thread, a place and a deadline.
-
-    Attributes:
-        model: `provider:model`; empty means the deployment's own.
-        use: Asks the model. It runs on a thread of its own and may block.
-        purpose: What it is asked for.
-    """
-
-    model: str
-    use: Callable[[BaseChatModel], Any]
-    purpose: Literal["extraction", "rollup"]
-
-
-WorkerEffects = Generator[Batch | ModelCall, Any, T]
-"""Yields batches for the store and model calls, is sent what comes of each, and returns a value."""
 
 
 def process_exists(pid: int) -> bool:
@@ -101,6 +75,10 @@ class Lease:
     pid: int = 0
     keys: tuple[str, ...] = ()
 
+    def put(self, owner: Owner) -> Op:
+        """Return the write of it."""
+        return put(owner.control, _KEY, plain(self))
+
     def stands(self, now: float) -> bool:
         """Say whether it has not run out at a time, in seconds since the epoch."""
         return now < self.until <= now + _LONGEST
@@ -121,52 +99,3 @@ def read_lease(owner: Owner) -> StoreEffects[Lease]:
     with suppress(ValueError):
         return read_as(Lease, item.value if item else {})
     return Lease()
-
-
-@dataclass(slots=True)
-class Job:
-    """One piece of work for a user, in which a model is asked: what it is told from outside, and its lease.
-
-    Attributes:
-        owner: Whose memory it is.
-        config: Limits and switches.
-        worker: The process that carries it out.
-        token: Of its lease, a random one.
-        clock: Returns seconds since the epoch.
-    """
-
-    owner: Owner
-    config: MemoryConfig
-    worker: Worker
-    token: str
-    clock: Callable[[], float]
-
-    def now(self) -> str:
-        """Return the time as ISO 8601 in UTC."""
-        return iso_time(self.clock())
-
-    def take(self) -> StoreEffects[None]:
-        """Take the user, as a part of what is written; `LeaseLost` if another worker has them."""
-        if not (yield from read_lease(self.owner)).is_free(self.clock(), self.worker):
-            raise LeaseLost
-        yield [put(self.owner.control, _KEY, plain(Lease(self.token)))]
-        yield from self.hold()
-
-    def hold(self, keys: Iterable[str] | None = ()) -> StoreEffects[None]:
-        """Go on with the user while a model is asked about the updates of these keys; `None` gives the user back.
-
-        Raises:
-            LeaseLost: If another worker has them now: nothing of the transaction is written.
-        """
-        if (yield from read_lease(self.owner)).token != self.token:
-            raise LeaseLost
-        until, me = self.clock() + self.config.lease_seconds, self.worker
-        lease = Lease() if keys is None else Lease(self.token, until, me.host, me.pid, tuple(keys))
-        yield [put(self.owner.control, _KEY, plain(lease))]
-
-    def ask(self, call: ModelCall, *, has_begun: bool = False) -> WorkerEffects[Any]:
-        """Have a model asked, and return its answer; `BudgetUsedUp` if none may be asked for the user today."""
-        until = yield from spend(self.owner, DailyBudget.of(self.config), self.clock(), has_begun=has_begun)
-        if until is not None:
-            raise BudgetUsedUp(until)
-        return (yield call)

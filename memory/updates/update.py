@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from functools import partial
+from uuid import uuid4
 
 from memory.config import stricter
 from memory.control import INITIAL_EPOCH, Control, count_edit, read_control
@@ -26,9 +27,9 @@ from memory.journal.journal import read_held, redact, tell
 from memory.message import StoredMessage, with_replies
 from memory.text import digest
 from memory.updates import outbox
-from memory.updates.budget import BudgetUsedUp
+from memory.updates.budget import BudgetUsedUp, Job
 from memory.updates.entry import Entry, Overtaken
-from memory.updates.lease import Job, LeaseLost, ModelCall, WorkerEffects, read_lease
+from memory.updates.lease import Lease, LeaseLost, Worker, read_lease
 from memory.updates.receipts import UpdateReceipt, write_receipt
 from memory.updates.transcript import Reading, exchanges, together
 
@@ -72,14 +73,18 @@ class Drain(Job):
     """The work of applying what is pending for an owner, conversation by conversation.
 
     Attributes:
+        worker: The process that carries it out.
         only: Only this conversation; `None` means all.
         quiet: So many seconds after the last thing that was said there, whichever process wrote that down.
         is_woken: Whether to read at once what waited for its model.
+        token: Of its lease, a random one.
     """
 
+    worker: Worker
     only: str | None = None
     quiet: float = 0.0
     is_woken: bool = False
+    token: str = field(default_factory=lambda: uuid4().hex)
     _waiting: deque[tuple[Entry, ...]] = field(default_factory=deque)
     _claim: _Claim | None = None
     _snapshot: MemorySnapshot = MemorySnapshot()  # noqa: RUF009 - a frozen value
@@ -89,22 +94,25 @@ class Drain(Job):
     _left: list[Entry] = field(default_factory=list)
     _goes_on: float | None = None
 
-    def run(self) -> WorkerEffects[Drained]:
+    async def run(self) -> Drained:
         """Do it, and return what it came to; a failure of one conversation does not stop the next."""
         if not self.config.enabled:
             return Drained()
+        self.worker.under_way.add(self.token)  # while it goes on, its lease is nobody else's of this process
         try:
-            yield from self._begin()
+            await self.do(self._begin())
             while claim := self._claim:
                 try:
-                    yield from self._update(claim)
+                    await self._update(claim)
                 except LeaseLost:
                     raise
                 except Exception as error:  # a model or a store may fail in any way; the entries stay, and say so
-                    yield from self._after_failure(claim, error)
+                    await self.do(self._after_failure(claim, error))
         except LeaseLost:
             logger.info("another worker has %s", self.owner.due_key)
             self._left, self._goes_on = [], self.clock() + self.config.retry_base_seconds
+        finally:
+            self.worker.under_way.discard(self.token)
         left = [entry for entry in self._left if entry.state != "dead" and self.only in (None, entry.thread_id)]
         due = self._goes_on or min((entry.due for entry in left), default=None)
         waiting = frozenset(entry.thread_id for entry in left if entry.waits)
@@ -131,7 +139,7 @@ class Drain(Job):
         if quiet_from > now:
             self._goes_on = quiet_from
             return
-        yield from self.take()
+        yield from self._hold((), is_new=True)
         self._waiting.extend(together(ready, config))
         yield from self._next()
 
@@ -152,11 +160,11 @@ class Drain(Job):
             # Entries that changed since this drain began are read by the next one.
             if {*there} == {*batch} and claim.control.epoch == batch[-1].epoch:
                 self._claim = claim
-                yield from self.hold(claim.keys)
+                yield from self._hold(claim.keys)
         if not self._claim:
             self._left = yield from outbox.read_entries(self.owner)
             yield from outbox.mark(self.owner, self._left)
-            yield from self.hold(None)
+            yield from self._hold(None)
 
     def _read(self, batch: Sequence[Entry]) -> StoreEffects[_Claim]:
         last = batch[-1]
@@ -165,7 +173,20 @@ class Drain(Job):
         )
         return _Claim(tuple(batch), control, Reading.of(batch, flushed, after_erase=last.epoch != INITIAL_EPOCH))
 
-    def _update(self, claim: _Claim) -> WorkerEffects[None]:
+    def _hold(self, keys: Collection[str] | None, *, is_new: bool = False) -> StoreEffects[None]:
+        """Go on with the user while a model is asked about the updates of these keys; `None` gives the user back.
+
+        Raises:
+            LeaseLost: If another worker has them now: nothing of the transaction is written.
+        """
+        now, me, lease = self.clock(), self.worker, (yield from read_lease(self.owner))
+        if not (lease.is_free(now, me) if is_new else lease.token == self.token):
+            raise LeaseLost
+        until = now + self.config.lease_seconds
+        held = Lease() if keys is None else Lease(self.token, until, me.host, me.pid, tuple(keys))
+        yield [held.put(self.owner)]
+
+    async def _update(self, claim: _Claim) -> None:
         """Carry entries of one thread into the tiers, portion by portion, each with a receipt."""
         parts = claim.reading.portions(self.config.portion_messages) or [()]
         # A worker that dies between two portions takes the marks of the first along: what it read waits for a yes then.
@@ -181,10 +202,11 @@ class Drain(Job):
                     config=self.config,
                     time_zone=claim.control.zone,
                 )
-                found = yield from self.ask(ModelCall(claim.batch[-1].model, extract, "extraction"))
+                found = await self.ask(claim.batch[-1].model, "extraction", extract)
             harmless, secrets = harmless | found.harmless, secrets + found.secrets
             later = frozenset(message.id for part in parts[number:] for message in part)
-            receipt = yield from self._apply(claim, portion, later, replace(found, harmless=harmless, secrets=secrets))
+            marked = replace(found, harmless=harmless, secrets=secrets)
+            receipt = await self.do(self._apply(claim, portion, later, marked))
             self._receipts.append(receipt)
 
     @transaction
@@ -210,7 +232,7 @@ class Drain(Job):
         (there, control), outcome, _, _ = yield from side_by_side(
             side_by_side(outbox.read_entries(owner, keys), read_control(owner)),
             change_facts(owner, found, thread_id=last.thread_id, epoch=last.epoch, now=now, config=self.config),
-            side_by_side(self.hold(claim.keys), scan(owner.namespace("receipts"))),
+            side_by_side(self._hold(claim.keys), scan(owner.namespace("receipts"))),
             self._read_lines(claim),
         )
         is_there = {entry.contents for entry in there}.issuperset(entry.contents for entry in claim.batch)

@@ -3,30 +3,31 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, TypeVar
-from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.door import Handlers, arun, in_daemon_thread, run
+from memory.door import StoreEffects, arun, in_daemon_thread, in_this_thread, run
 from memory.message import iso_time, messages_of
 from memory.namespaces import Owner
 from memory.tracing import SpanName, span
 from memory.updates import outbox
+from memory.updates.budget import Job, Purpose
 from memory.updates.conversation import ConversationContext, Message
 from memory.updates.entry import Entry, EntryKind
-from memory.updates.lease import Job, ModelCall, Worker, WorkerEffects
-from memory.updates.rollup import RollUp
+from memory.updates.lease import Worker
+from memory.updates.rollup import roll_up
 from memory.updates.transcript import ThreadView
 from memory.updates.update import Drain, Drained
 
 T = TypeVar("T")
-J = TypeVar("J", bound=Job)
+
+_SPANS: dict[Purpose, SpanName] = {"extraction": "palimpsest.extraction", "rollup": "palimpsest.rollup"}
 
 
 class ModelCalls:
@@ -127,9 +128,16 @@ class MemoryUpdater:
             quiet: So many seconds after the last thing that was said there, whichever process wrote that down.
             is_woken: Whether to read at once what waited for its model.
         """
-        with self._job(Drain, owner) as drain:
-            drain.only, drain.quiet, drain.is_woken = thread_id, quiet, is_woken
-            return self._run(drain.run())
+
+        # Nothing is awaited but these two, which block: the coroutine comes to its end in this thread.
+        async def do(effects: StoreEffects[Any]) -> Any:
+            return self._run(effects)
+
+        async def use(*asked: Any) -> Any:
+            return self._calls.run(*self._call(*asked))
+
+        job = Drain(owner, self._config, self._clock, do, use, self._worker, thread_id, quiet, is_woken)
+        return in_this_thread(job.run())
 
     def process(self, context: ConversationContext) -> float | None:
         """Write down what a context holds, then apply it; in a program of one's own, the queue is given this.
@@ -160,39 +168,27 @@ class MemoryUpdater:
 
     async def adrain(self, owner: Owner, thread_id: str | None = None) -> Drained:
         """Apply what is pending for an owner, or only for one thread."""
-        with self._job(Drain, owner) as drain:
-            drain.only = thread_id
-            return await self._arun(drain.run())
+        return await Drain(owner, self._config, self._clock, self._ado, self._ause, self._worker, thread_id).run()
 
     async def aroll_up(self, owner: Owner) -> bool:
         """Fold what of an owner's journal is due into their history, and say whether something was."""
-        with self._job(RollUp, owner) as job:
-            return await self._arun(job.run())
+        return await roll_up(Job(owner, self._config, self._clock, self._ado, self._ause))
 
-    @contextmanager
-    def _job(self, kind: type[J], owner: Owner) -> Iterator[J]:
-        """Yield a piece of work for an owner; while it goes on, its lease is nobody else's of this process."""
-        job = kind(owner, self._config, self._worker, uuid4().hex, self._clock)
-        self._worker.under_way.add(job.token)
-        try:
-            yield job
-        finally:
-            self._worker.under_way.discard(job.token)
+    def _run(self, effects: StoreEffects[T]) -> T:
+        return run(self._store, effects, seconds=self._config.store_timeout_seconds)
 
-    def _run(self, effects: WorkerEffects[T]) -> T:
-        asking: Handlers = {ModelCall: lambda effect: self._calls.run(*self._call(effect))}
-        return run(self._store, effects, asking, seconds=self._config.store_timeout_seconds)
+    async def _ado(self, effects: StoreEffects[Any]) -> Any:
+        return await arun(self._store, effects, self._config.store_timeout_seconds, aside=True)
 
-    async def _arun(self, effects: WorkerEffects[T]) -> T:
-        asking: Handlers = {ModelCall: lambda effect: self._calls.arun(*self._call(effect))}
-        seconds = self._config.store_timeout_seconds
-        return await arun(self._store, effects, seconds, others=asking, aside=True)
+    async def _ause(self, *asked: Any) -> Any:
+        return await self._calls.arun(*self._call(*asked))
 
-    def _call(self, effect: ModelCall) -> tuple[Callable[[], Any], float, float]:
-        def call() -> Any:
-            name: SpanName = "palimpsest.rollup" if effect.purpose == "rollup" else "palimpsest.extraction"
-            model = self._load_model(effect.model)
-            with span(name), self._counted(effect.purpose):
-                return effect.use(model)
+    def _call(
+        self, name: str, purpose: Purpose, call: Callable[[BaseChatModel], Any]
+    ) -> tuple[Callable[[], Any], float, float]:
+        def use() -> Any:
+            model = self._load_model(name)
+            with span(_SPANS[purpose]), self._counted(purpose):
+                return call(model)
 
-        return call, self._config.model_timeout_seconds, self._config.update_spacing_seconds
+        return use, self._config.model_timeout_seconds, self._config.update_spacing_seconds

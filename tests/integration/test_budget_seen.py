@@ -7,7 +7,7 @@ import pytest
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.door import run
-from memory.updates.budget import DailyBudget, spend
+from memory.updates.budget import spend
 from tests.command_line import AsAda, Typed
 from tests.memory_app import ADA, MemoryApp, add
 
@@ -18,7 +18,7 @@ CONFIG = MemoryConfig(budget_calls=3, time_zone="Europe/Oslo")
 def used(app: MemoryApp, calls: int) -> None:
     """Let a process use so many calls."""
     for _ in range(calls):
-        run(app.store, spend(ADA, DailyBudget.of(CONFIG), app.clock()))
+        run(app.store, spend(ADA, CONFIG, app.clock()))
 
 
 async def test_the_overview_says_what_is_used_and_when_it_goes_on() -> None:

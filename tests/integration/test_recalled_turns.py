@@ -123,7 +123,7 @@ async def test_the_turn_after_old_lines_went_recalls_what_is_kept(talks: Talks) 
     await talks.until("asked", "Who teaches me the cello?", lambda prompt: "Bo" in prompt and "Ines" in prompt)
     talks.clock.advance(5 * days)
 
-    await talks.service.arollup(talks.store, ADA)
+    await talks.service.aclean(talks.store)
 
     prompt = await talks.say("Who teaches me the cello?", "next")
     assert "called Ines" in prompt

@@ -76,7 +76,7 @@ async def test_the_thread_keeps_all_of_a_long_message_and_memory_its_two_ends(do
     assert len(talk.stored()) < MOST_READ
     await talk.learn()
     talk.clock.advance(DAY)
-    await talk.process().arollup(talk.store, None)
+    await talk.process().aclean(talk.store)
     kept = next(text for text in texts(talk) if "plums" in text)
     assert kept.startswith(said[:HALF])
     assert kept.endswith(said[-HALF:])

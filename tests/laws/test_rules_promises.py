@@ -341,10 +341,10 @@ async def test_lines_go_by_age_and_by_size_the_oldest_first() -> None:
     for number in range(4):
         process(talk, [HumanMessage(f"I like figs{number}", id=f"u{number}"), AIMessage("Noted.", id=f"a{number}")])
         talk.clock.advance(DAY)
-    await talk.service.arollup(talk.store, None)
+    await talk.service.aclean(talk.store)
     assert {text for _, text in await journal(talk)} == {"I like figs1", "I like figs2", "I like figs3", "Noted."}
     talk.clock.advance(40 * DAY)
-    await talk.service.arollup(talk.store, None)
+    await talk.service.aclean(talk.store)
     assert await journal(talk) == []
 
 

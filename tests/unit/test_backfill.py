@@ -184,7 +184,7 @@ def test_a_large_import_makes_room_before_what_was_said_here() -> None:
         "old": entry(thread, "2023-01-01", "2025-10-05"),
         "newer": entry(f"{thread}2", "2024-01-01", "2025-10-05"),
     }
-    gone = outdated(held, "2025-10-06", 90, 20, sources={"turn"})
+    gone = outdated(held, "2025-10-06", 90, 20)
     assert gone == ["old"]
     # By age, the import is as old as its writing.
-    assert outdated(held, "2025-12-31", 90, 1e9, sources={"turn"}) == ["live"]
+    assert outdated(held, "2025-12-31", 90, 1e9) == ["live"]

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -15,7 +15,7 @@ from memory.config import MemoryConfig
 from memory.door import run
 from memory.journal.journal import append
 from memory.namespaces import Owner
-from memory.updates.budget import DailyBudget, spend
+from memory.updates.budget import day_at, spend
 from tests.fakes import RecordingModel
 from tests.laws.talk import Failing, Talk
 from tests.memory_bench import ADA, MemoryBench
@@ -35,21 +35,20 @@ def test_a_backlog_goes_on_where_it_stopped_each_day_and_no_portion_is_asked_for
 
 
 def test_the_day_begins_at_midnight_in_the_deployments_time_zone() -> None:
-    oslo = DailyBudget(calls=1, zone=ZoneInfo("Europe/Oslo"))
+    oslo = MemoryConfig(time_zone="Europe/Oslo")
     late = datetime(2026, 3, 28, 23, 30, tzinfo=ZoneInfo("Europe/Oslo"))
-    assert oslo.day(late.timestamp()) == "2026-03-28"
-    assert oslo.next_day(late.timestamp()) - late.timestamp() == 1800
+    day, ends = day_at(late.timestamp(), oslo)
+    assert (day, ends - late.timestamp()) == ("2026-03-28", 1800)
     # The day on which the clocks go forward has 23 hours.
-    begins = late + timedelta(minutes=30)
-    assert oslo.next_day(begins.timestamp()) - begins.timestamp() == 23 * 3600
+    assert day_at(ends, oslo)[1] - ends == 23 * 3600
 
 
 @given(st.floats(1.0e9, 3.0e9), st.sampled_from(["UTC", "Asia/Kathmandu", "America/St_Johns", "Pacific/Apia"]))
 def test_the_next_day_is_another_one_and_comes_within_25_hours(now: float, zone: str) -> None:
-    budget = DailyBudget(calls=1, zone=ZoneInfo(zone))
-    begins = budget.next_day(now)
-    assert now < begins <= now + 25 * 3600 + 1
-    assert budget.day(begins) > budget.day(now)
+    config = MemoryConfig(time_zone=zone)
+    day, ends = day_at(now, config)
+    assert now < ends <= now + 25 * 3600 + 1
+    assert day_at(ends, config)[0] > day
 
 
 async def test_a_roll_up_that_waits_for_tomorrow_is_made_tomorrow() -> None:
@@ -63,7 +62,7 @@ async def test_a_roll_up_that_waits_for_tomorrow_is_made_tomorrow() -> None:
     )
     there.clock.seconds = today
     run(there.store, append(ADA, [entry(FIRST.isoformat())]))
-    run(there.store, spend(ADA, DailyBudget(1), today))
+    run(there.store, spend(ADA, there.config, today))
     assert await service.arollup(there.store, ADA) == 0
     assert model.prompts == []
     there.clock.seconds += DAY

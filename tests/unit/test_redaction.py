@@ -80,6 +80,7 @@ async def test_history_of_the_days_it_was_said_on_is_told_anew_whatever_its_word
     await roll_up(bench)
     assert texts_of(run(bench.store, read_profile(ADA, bench.epoch())))["history.recent"] == "They love a sweet fruit."
     erase(bench)
+    bench.clock.advance(86_400)
     await roll_up(bench)
     assert texts_of(run(bench.store, read_profile(ADA, bench.epoch())))["history.recent"] == "Plums."
 

@@ -2,8 +2,6 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
 from memory.config import MemoryConfig
@@ -12,9 +10,9 @@ from memory.door import run
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
-from memory.journal.journal import append, read_journal
+from memory.journal.journal import append
 from memory.message import StoredMessage, iso_time
-from memory.updates.rollup import CHUNK_CHARS, REPLY_CHARS, Fold, RollupProgress, chunks, fold, plan_rollup
+from memory.updates.rollup import CHUNK_CHARS, REPLY_CHARS, chunks, fold
 from tests.fakes import RecordingModel, accounts, learns
 from tests.memory_bench import ADA, MemoryBench
 
@@ -30,70 +28,8 @@ def entry(on: str, text: str = "We walked.", model: str = "") -> JournalEntry:
     return JournalEntry(on, "T", (message,), INITIAL_EPOCH, model)
 
 
-def sections(folds: tuple[Fold, ...]) -> dict[str, list[str]]:
-    return {one.section: [each.day for each in one.entries] for one in folds}
-
-
-def days_of(one: Fold) -> list[str]:
-    return [each.day for each in one.entries]
-
-
-def test_today_is_not_over_and_what_was_told_is_not_due() -> None:
-    assert plan_rollup(day(1), RollupProgress(), [entry(day(1))]) == ((), RollupProgress())
-    assert plan_rollup(day(5), RollupProgress(recent=day(2)), [entry(day(2))])[0] == ()
-
-
-def test_a_day_under_a_clock_that_was_ahead_holds_up_no_later_one() -> None:
-    journal = [entry(day(number)) for number in range(20)]
-    _, ahead = plan_rollup(day(400), RollupProgress(), [journal[0], entry(day(399))])
-    folds, marks = plan_rollup(day(20), ahead, journal)
-    assert {on for one in folds for on in days_of(one)} == {one.day for one in journal}
-    assert all(one.anew for one in folds), "what was told under that clock is told again, not twice"
-    assert marks.recent == day(19)
-
-
-def test_days_become_recent_then_earlier_then_background() -> None:
-    journal = [entry(day(number)) for number in range(80)]
-    folds, marks = plan_rollup(day(3), RollupProgress(), journal)
-    assert sections(folds) == {"recent": [day(0), day(1), day(2)]}
-    folds, marks = plan_rollup(day(16), marks, journal)
-    assert sections(folds) == {
-        "earlier": [day(number) for number in range(10)],
-        "recent": [day(number) for number in range(10, 16)],
-    }
-    folds, marks = plan_rollup(day(70), marks, journal)
-    assert list(sections(folds)) == ["background", "earlier", "recent"]
-    assert sections(folds)["background"][-1] == marks.background == day(40)
-    assert sections(folds)["earlier"][0] == day(41)
-
-
-@given(st.sets(st.integers(0, 200)), st.lists(st.integers(1, 40), min_size=1, max_size=20))
-def test_whenever_it_runs_no_day_is_lost_and_recent_stays_short(lived: set[int], pauses: list[int]) -> None:
-    told: dict[str, set[str]] = {"recent": set(), "earlier": set(), "background": set()}
-    marks, today = RollupProgress(), 0
-    for pause in pauses:
-        today += pause
-        journal = [entry(day(number)) for number in sorted(lived) if number <= today]
-        folds, marks = plan_rollup(day(today), marks, journal)
-        for one in folds:
-            days = {each.day for each in one.entries}
-            told[one.section] = days if one.anew else told[one.section] | days
-        if folds:
-            over = {each.day for each in journal if each.day < day(today)}
-            assert set().union(*told.values()) == over
-            assert all(each >= day(max(0, today - 14)) for each in told["recent"])
-
-
-def test_what_is_cut_long_after_it_was_said_is_told_with_the_day_of_the_cut() -> None:
-    late = replace(entry(day(1)), written=day(40))
-    journal = [entry(day(number)) for number in range(40)]
-    _, marks = plan_rollup(day(40), RollupProgress(), journal)
-    folds, _ = plan_rollup(day(41), marks, [late, *journal])
-    assert late in folds[-1].entries
-
-
 def test_portions_are_bounded_and_of_one_model() -> None:
-    journal = [entry(day(n), "x" * (CHUNK_CHARS // 2), model) for n, model in enumerate(["", "", "", "local", ""])]
+    journal = [entry(day(n), "x" * (CHUNK_CHARS // 2 - 50), model) for n, model in enumerate(["", "", "", "local", ""])]
     portions = list(chunks(journal))
     assert [[each.model for each in portion] for portion in portions] == [["", ""], [""], ["local"], [""]]
     assert [each for portion in portions for each in portion] == journal
@@ -114,8 +50,8 @@ def test_an_empty_answer_is_an_error() -> None:
         fold(RecordingModel(replies=[AIMessage(" ")]), "", [entry(day(0))])
 
 
-def bench_of_days(*numbers: int, config: MemoryConfig | None = None) -> MemoryBench:
-    bench = MemoryBench(config=config or MemoryConfig())
+def bench_of_days(*numbers: int) -> MemoryBench:
+    bench = MemoryBench(config=MemoryConfig())
     bench.clock.seconds = 1_767_225_600.0  # day(0)
     bench.model.respond = lambda _: f"account {len(bench.model.prompts)}"
     run(bench.store, append(ADA, [entry(day(number), f"words of {number}") for number in numbers]))
@@ -126,8 +62,8 @@ def profile(bench: MemoryBench) -> dict[str, str]:
     return texts_of(run(bench.store, read_profile(ADA, bench.epoch())))
 
 
-async def test_a_roll_up_writes_history_once_a_day_and_prunes() -> None:
-    bench = bench_of_days(0, 1, 2, config=MemoryConfig(journal_days=2))
+async def test_a_roll_up_writes_history_once_a_day() -> None:
+    bench = bench_of_days(0, 1, 2)
     assert iso_time(bench.clock()).startswith(day(0))
     assert not await bench.updater.aroll_up(ADA)
     bench.clock.advance(3 * 86_400)
@@ -135,16 +71,16 @@ async def test_a_roll_up_writes_history_once_a_day_and_prunes() -> None:
     assert profile(bench) == {"history.recent": "account 1"}
     assert not await bench.updater.aroll_up(ADA)
     assert len(bench.model.prompts) == 1
-    assert [each.day for each in run(bench.store, read_journal(ADA, INITIAL_EPOCH))] == [day(1), day(2)]
 
 
-async def test_a_failing_model_leaves_the_roll_up_due() -> None:
+async def test_a_failing_model_leaves_the_roll_up_due_on_the_next_day() -> None:
     bench = bench_of_days(0)
     bench.clock.advance(86_400)
     bench.model.replies.append(TimeoutError())
     with pytest.raises(TimeoutError):
         await bench.updater.aroll_up(ADA)
     assert profile(bench) == {}
+    bench.clock.advance(86_400)
     assert await bench.updater.aroll_up(ADA)
     assert profile(bench) == {"history.recent": "account 2"}
 
@@ -196,18 +132,13 @@ def test_of_a_long_reply_a_roll_up_is_told_the_beginning_and_of_a_long_message_a
     assert "a" * (REPLY_CHARS + 1) not in material
 
 
-@pytest.mark.parametrize("dropped", [{"recent"}, {"earlier"}, {"background"}, {"recent", "earlier", "background"}])
-def test_what_a_dropped_section_told_of_is_planned_again_and_nothing_is_told_twice(dropped: set[str]) -> None:
-    journal = [entry(day(number)) for number in range(80)]
-    told: dict[str, list[str]] = {}
-    marks = RollupProgress()
-    for today in (16, 40, 70, 80):
-        folds, marks = plan_rollup(day(today), marks, journal)
-        told |= {one.section: ([] if one.anew else told.get(one.section, [])) + days_of(one) for one in folds}
-    folds, again = plan_rollup(day(80), marks.without(dropped), journal)
-    left: dict[str, list[str]] = {name: days for name, days in told.items() if name not in dropped}
-    for one in folds:
-        left[one.section] = ([] if one.anew else left.get(one.section, [])) + days_of(one)
-    days = [each for days in left.values() for each in days]
-    assert sorted(days) == [day(number) for number in range(80)]
-    assert plan_rollup(day(80), again, journal)[0] == ()
+async def test_what_is_told_anew_are_two_weeks_and_a_clock_that_was_ahead_holds_up_no_day() -> None:
+    bench = bench_of_days(0, 5, 6, 19, 300)
+    bench.clock.advance(400 * 86_400)
+    assert await bench.updater.aroll_up(ADA) is False
+    bench.clock.advance(-100 * 86_400 + 86_400)
+    assert await bench.updater.aroll_up(ADA)
+    assert journal_of(bench, 0) == [day(300)]
+    bench.clock.advance(-281 * 86_400)
+    assert await bench.updater.aroll_up(ADA)
+    assert journal_of(bench, 1) == [day(6), day(19)]

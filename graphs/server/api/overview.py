@@ -11,7 +11,7 @@ from memory.config import checked_time_zone
 from memory.control import change_control, read_control
 from memory.door import side_by_side
 from memory.facts.fact import timestamp
-from memory.updates.budget import DailyBudget, read_spent
+from memory.updates.budget import day_at, read_spent
 from memory.updates.outbox import read_entries
 
 router = MemoryRouter()
@@ -74,15 +74,15 @@ class UseChoice(StrictModel):
 @router.answers("GET /overview")
 async def overview(call: AgentCall) -> Overview:
     """Count what there is."""
-    config, now = call.config, call.now
+    config = call.config
     control, entries = await call.run(side_by_side(read_control(call.owner), read_entries(call.owner)))
     facts = Counter(fact.status for fact in await call.facts.alist(None))
     states = Counter(entry.state for entry in entries)
-    limit, budget = DailyBudget.of(config), None
-    if limit.calls:
-        spent = await call.run(read_spent(call.owner, limit.day(now)))
-        until = timestamp(limit.next_day(now))
-        budget = BudgetState(calls=spent, max_calls=limit.calls, used_up=spent >= limit.calls, until=until)
+    budget, limit = None, config.budget_calls
+    if limit:
+        day, ends = day_at(call.now, config)
+        spent = await call.run(read_spent(call.owner, day))
+        budget = BudgetState(calls=spent, max_calls=limit, used_up=spent >= limit, until=timestamp(ends))
     return Overview(
         agent_name=call.owner.agent_name,
         time_zone=control.time_zone,
