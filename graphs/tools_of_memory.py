@@ -1,20 +1,24 @@
 """Tools with which the chat model uses memory itself: each on or off per assistant, for the run's own user only.
 
-Whose memory it is, in which mode, and where it is kept says the run, never an argument. What a tool returns is quoted
-data, and is never learned from, as no tool's output is. What cannot be done is told in words that the model can act on.
-What each does is in `memory/tools.py`.
+A function's name, its docstring and its annotations are what the model reads of the tool. Whose memory it is, in which
+mode, and where it is kept says the run, never an argument. What comes back is quoted data within bounds, screened
+again, and never learned from, as no tool's output is; what cannot be done is told in words that the model can act on.
+Changes keep the rules of extraction, so that a model that was talked into something by a web page cannot write more
+than the user said.
 """
 
 import functools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, tzinfo
 from inspect import signature
-from typing import Any, get_args, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_type_hints
 
 from langchain.tools import ToolRuntime
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool, StructuredTool
-from pydantic import create_model
+from pydantic import Field, create_model
 
 from graphs.process.deployment import service_of_process
 from graphs.process.events import MemoryUpdated, aemit
@@ -23,18 +27,271 @@ from graphs.process.synchronous import finished
 from graphs.turn.context import MemoryToolName
 from graphs.turn.run import Run
 from graphs.turn.stores import StoreAway
-from memory.door import arun
+from memory import prompts
+from memory.config import Category, MemoryConfig, stricter
+from memory.control import Control, read_control, read_epoch
+from memory.door import StoreEffects, arun, put, read, side_by_side, transaction
+from memory.extraction.extraction import judge_fact
+from memory.facts.applying import change_facts
+from memory.facts.changes import Outcome, Reason
+from memory.facts.fact import Fact, FactNotFound, MemoryFull, is_protected, may_be_used
+from memory.facts.rows import read_snapshot
+from memory.facts.store import FactEffects
+from memory.forget.threads import erased_between, read_thread_epoch
+from memory.injection.block import escape, fact_line, line_of, turn_line
+from memory.journal.entry import day_of
+from memory.message import iso_time
+from memory.namespaces import Owner, thread_namespace
+from memory.recall.past import read_past
+from memory.recall.search import LEAST_SHARE, relevant
 from memory.recall.user_index import Recalled
-from memory.tools import LEARNING, TOOLS, WRITING, Search, ToolCall, carried_out
-from memory.turn import TurnEpochs, effective_mode, may_learn, may_read, mode_of_newest
+from memory.text import digest
+from memory.turn import TurnEpochs, effective_mode, learnable, may_learn, may_read, mode_of_newest
+from memory.updates.receipts import UpdateReceipt, write_receipt
+from memory.updates.transcript import to_turn
 
 logger = logging.getLogger(__name__)
 
-NAMES: tuple[MemoryToolName, ...] = get_args(MemoryToolName)
+NAMES: Final[tuple[MemoryToolName, ...]] = get_args(MemoryToolName)
+# For these, memory has to learn; for the others it has to be used.
+_LEARNING: Final = frozenset({"remember", "restore"})
+_WRITING: Final = _LEARNING | {"forget"}
 
 Runtime = ToolRuntime[Any, Any]
 InWhoseName = tuple[Run, Mapping[str, Any]]
 """The run in which a tool is called, and what the thread's state keeps of memory."""
+
+_MOST_HITS: Final = 10
+_PAGE_FACTS: Final = 40
+_CONVERSATION_CHARS: Final = 4_000
+_NEIGHBOURS: Final = 2
+# What the user says in so many words; only what they wrote by hand is surer.
+_CONFIDENCE: Final = 0.9
+
+_NOT_REMEMBERED: dict[Reason, str] = {
+    "secret": "memory keeps no keys or card numbers. Do not try again.",
+    "suspected": "it may hold a password or a code, so it waits for the user's review and is not used.",
+    "instruction_like": "it reads as an order to an assistant, so it waits for the user's review and is not used.",
+    "not_said": "only what the user said or affirmed in this exchange can be remembered, with their names, numbers and "
+    "dates. Ask the user to say it. Earlier messages are learned by themselves.",
+    "unfounded": "it has a number or a date that the user did not say, so it waits for their review and is not used.",
+    "duplicate": "it is known already.",
+    "full": "memory is full, and everything in it is protected: the user must remove something first.",
+    "forgotten": "the user deleted it before. They can add it again themselves.",
+    "edited": "the user changed this by hand since.",
+    "protected": "the user protects it.",
+    "stale": "the user erased their memory in the meantime.",
+    "small_talk": "thanks and greetings are no facts.",
+    "placeholder": "it has a blank where a name should be.",
+    "too_long": "it is too long: one short sentence.",
+    "empty": "there is no text in it.",
+    "unknown_category": "there is no such category.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """In which turn the model asks, as its run says it; nothing of it comes from the model.
+
+    Attributes:
+        owner: Whose memory.
+        thread_id: The thread.
+        messages: The thread's messages, as far as they are at hand.
+        epochs: Under which epochs the turn began; empty where nobody read them.
+        now: Seconds since the epoch.
+        call_id: The call's id in the thread: its receipt is written once.
+        config: Limits.
+        control: The user's, as it is now.
+    """
+
+    owner: Owner
+    thread_id: str
+    messages: Sequence[BaseMessage]
+    epochs: TurnEpochs
+    now: float
+    call_id: str
+    config: MemoryConfig
+    control: Control = field(default_factory=Control)
+
+    @property
+    def facts(self) -> FactEffects:
+        """What can be done to the owner's facts."""
+        return FactEffects(self.owner, self.config, lambda: self.now)
+
+    @property
+    def zone(self) -> tzinfo:
+        """Where the user is."""
+        return self.control.zone or UTC
+
+
+class Told(NamedTuple):
+    """What the model is told, and what was done, if anything was."""
+
+    text: str
+    receipt: UpdateReceipt | None = None
+
+
+class Search(NamedTuple):
+    """The effect of looking for a query in all that an owner's index should have by now; what it finds is sent back."""
+
+    facts: Sequence[Fact]
+    query: str
+    now: str
+
+
+def search_memory(
+    call: ToolCall,
+    query: Annotated[str, Field(description="Words or a question.")],
+    limit: Annotated[int, Field(description="How many facts and how many passages, at most 10.")] = 5,
+) -> Generator[Any, Any, Told]:
+    """Search what is remembered of the user and of earlier conversations, with dates."""
+    snapshot, evicted = yield from side_by_side(
+        read_snapshot(call.owner), call.facts.search(query, None, status="evicted")
+    )
+    most = min(max(1, limit), _MOST_HITS)
+    found: Recalled = yield Search(snapshot.facts, query, datetime.fromtimestamp(call.now, call.zone).isoformat())
+    facts = {fact.id: fact for fact in snapshot.facts}
+    hits = relevant([hit for hit in found.hits if hit.document.id in facts], LEAST_SHARE)
+    exchanges: dict[str, str] = {}
+    for hit in relevant([hit for hit in found.hits if hit.document.id in found.entries], LEAST_SHARE):
+        source = found.entries[hit.document.id]
+        if source not in exchanges and (line := line_of(hit.document)):
+            exchanges[source] = f"{line} (source {source})"
+    sections = {
+        "Facts:": _facts((facts[hit.document.id] for hit in hits), call.zone)[:most],
+        # What history holds nobody has screened since it went there.
+        "No longer in use, as memory was full (restore brings one back):": _facts(
+            filter(may_be_used, evicted), call.zone
+        )[:most],
+        "Past conversations:": [*exchanges.values()][:most],
+    }
+    text = "\n\n".join("\n".join([title, *lines]) for title, lines in sections.items() if lines)
+    return Told(_quoted(text) if text else "Nothing is remembered about that. Try other words, or ask the user.")
+
+
+def read_conversation(
+    call: ToolCall, source: Annotated[str, Field(description="As search_memory names it.")]
+) -> Generator[Any, Any, Told]:
+    """Read what was said around a passage of an earlier conversation."""
+    journal = yield from read_past(call.owner, (yield from read_epoch(call.owner)))
+    hit = next((entry for entry in journal if entry.key == source.strip()), None)
+    if hit is None:
+        return Told("No past conversation has this source: take one that search_memory names.")
+    thread = [entry for entry in journal if entry.thread_id == hit.thread_id]
+    at, room, kept = thread.index(hit), _CONVERSATION_CHARS, dict[int, str]()
+    # The hit first, then what is nearest to it.
+    for each in sorted(range(len(thread)), key=lambda each: abs(each - at))[: 2 * _NEIGHBOURS + 1]:
+        lines = [turn_line(thread[each].day, one.speaker, one.text, room) for one in thread[each].messages]
+        if text := "\n".join(filter(None, lines))[:room]:
+            kept[each], room = text, room - len(text)
+    text = "\n".join(kept[each] for each in sorted(kept))
+    return Told(_quoted(text) if text else "Of this conversation nothing can be shown.")
+
+
+def list_memories(
+    call: ToolCall, category: Annotated[Category | None, Field(description="Only this one.")] = None, page: int = 1
+) -> StoreEffects[Told]:
+    """List the facts that are remembered about the user, with their ids."""
+    snapshot = yield from read_snapshot(call.owner)
+    facts = [fact for fact in snapshot.facts if category in (None, fact.category)]
+    start = (max(1, page) - 1) * _PAGE_FACTS
+    lines = _facts(facts[start : start + _PAGE_FACTS], call.zone)
+    if not lines:
+        return Told("Nothing is remembered yet." if not facts else f"There is no page {page}.")
+    left = len(facts) - start - len(lines)
+    more = f"\n{left} more: ask for page {max(1, page) + 1}." if left else ""
+    return Told(_quoted("\n".join(["Facts:", *lines])) + more)
+
+
+def remember(
+    call: ToolCall,
+    content: Annotated[str, Field(description="One short sentence about the user, in their words.")],
+    category: Annotated[
+        Category, Field(description="knowledge: who they are. preference: likes, how to answer. context: current work.")
+    ],
+    corrects: Annotated[str | None, Field(description="Id of the fact that it takes the place of.")] = None,
+) -> StoreEffects[Told]:
+    """Remember one fact that the user just told, at once. What they say is learned later anyway."""
+    snapshot, thread_epoch = yield from side_by_side(read_snapshot(call.owner), read_thread_epoch(call.thread_id))
+    wrong = next((fact for fact in snapshot.facts if fact.id == corrects), None)
+    if corrects and wrong is None:
+        return Told(_unknown(corrects))
+    # The newest turn as it will be written down, with the answer that it replies to: no more is learned.
+    newest = to_turn(learnable(call.epochs.newest_turn(call.messages)), iso_time(call.now), call.epochs.speaker)
+    extraction = judge_fact(
+        {"content": content, "category": category, "confidence": _CONFIDENCE},
+        tuple(replace(message, edit=call.epochs.edit) for message in newest),
+        corrects=wrong,
+        existing=snapshot.facts,
+        config=call.config,
+        time_zone=call.control.zone,
+    )
+    epoch = call.epochs.epoch or snapshot.epoch
+    if erased_between(call.epochs.thread_epoch, thread_epoch) or epoch != snapshot.epoch:
+        return Told(f"Not remembered: {_NOT_REMEMBERED['stale']}")
+    outcome = yield from change_facts(
+        call.owner, extraction, thread_id=call.thread_id, epoch=epoch, now=iso_time(call.now), config=call.config
+    )
+    sources = tuple(dict.fromkeys(each for change in extraction.changes for each in change.sources))
+    return (yield from _noted(call, _told_of(outcome), epoch, outcome, messages=sources))
+
+
+def forget(
+    call: ToolCall, fact_id: Annotated[str, Field(description="As list_memories or search_memory name it.")]
+) -> StoreEffects[Told]:
+    """Forget a fact because the user asks for it; they can undo it."""
+    try:
+        fact = yield from call.facts.get(fact_id.strip())
+    except FactNotFound:
+        return Told(_unknown(fact_id))
+    if fact.status != "active":
+        return Told("Not forgotten: this fact waits for the user's review, and nothing uses it.")
+    if is_protected(fact, call.config.protected_categories):
+        return Told("Not forgotten: the user wrote or pinned this, so only they can remove it, in their memory.")
+    yield from call.facts.retire(fact.id)
+    return (yield from _noted(call, "Forgotten. The user can undo it.", fact.epoch, Outcome(superseded=(fact.id,))))
+
+
+def restore(
+    call: ToolCall, fact_id: Annotated[str, Field(description="As search_memory names it.")]
+) -> StoreEffects[Told]:
+    """Bring back a fact that is no longer in use, because the user asks about it."""
+    gone = next((each for each in (yield from call.facts.list("evicted")) if each.id == fact_id.strip()), None)
+    if gone is None:
+        return Told(_unknown(fact_id))
+    # It was used before the user asked to be asked; a model must not take that for a yes.
+    if stricter(call.config.approval, call.control.approval) != "off":
+        return Told("Not restored: only the user can bring this back, as they want to be asked first.")
+    try:
+        fact = yield from call.facts.restore(gone.id)
+    except MemoryFull:
+        return Told(f"Not restored: {_NOT_REMEMBERED['full']}")
+    if fact.status != "active":
+        return Told(f"Not restored: {_NOT_REMEMBERED['instruction_like']}")
+    return (
+        yield from _noted(
+            call, f"Restored as {fact.id}. The user can undo it.", fact.epoch, Outcome(created=(fact.id,))
+        )
+    )
+
+
+_TOOLS: Final[Mapping[str, Callable[..., Generator[Any, Any, Told]]]] = {
+    tool.__name__: tool for tool in (search_memory, read_conversation, list_memories, remember, forget, restore)
+}
+
+
+def carried_out(name: str, call: ToolCall, arguments: Mapping[str, Any]) -> Generator[Any, Any, Told]:
+    """Carry out a call of a tool, unless the user has switched off what it needs."""
+
+    def effects(call: ToolCall) -> Generator[Any, Any, Told]:
+        control = yield from read_control(call.owner)
+        if name in _LEARNING and not (call.config.enabled and control.learning):
+            return Told("Not remembered: the user has paused learning.")
+        if name not in _LEARNING and not control.use:
+            return Told("The user has switched off that memory is used: answer without it.")
+        return (yield from _TOOLS[name](replace(call, control=control), **arguments))
+
+    return (transaction(effects) if name in _WRITING else effects)(call)
 
 
 def memory_tools(
@@ -80,7 +337,7 @@ def _tool(
         mode = effective_mode(declared, kept.get("mode"), mode_of_newest(messages))
         if not may_read(mode):
             return "This conversation is incognito: memory is neither used nor changed in it."
-        if name in LEARNING and not may_learn(mode):
+        if name in _LEARNING and not may_learn(mode):
             return "Not remembered: nothing is learned in this conversation (read-only mode)."
         call = ToolCall(
             owner=owner,
@@ -93,11 +350,11 @@ def _tool(
         )
 
         async def search(wanted: Search) -> Recalled:
-            return await process.recalling.search(store, owner, wanted.facts, wanted.query, wanted.now)
+            return await process.recalling.search(store, owner, *wanted)
 
         told = await process.stores.ask(
             store,
-            "write" if name in WRITING else "read",
+            "write" if name in _WRITING else "read",
             lambda: arun(store, carried_out(name, call, arguments), others={Search: search}, aside=True),
         )
         if told.receipt is not None:
@@ -117,15 +374,56 @@ def _tool(
         # An agent that is invoked synchronously runs its tools on threads without an event loop.
         return finished(told(runtime, **arguments))
 
-    description, schema = TOOLS[name].__doc__, _arguments(name)
-    return StructuredTool.from_function(told_in_thread, told, name, description, args_schema=schema)
+    schema = _arguments(name)
+    return StructuredTool.from_function(told_in_thread, told, name, _TOOLS[name].__doc__, args_schema=schema)
 
 
 @functools.cache
 def _arguments(name: MemoryToolName) -> Any:
     """Return the schema of a tool's arguments, which takes most of the time in which a graph is made."""
-    hints, (_, *wanted) = get_type_hints(TOOLS[name], include_extras=True), signature(TOOLS[name]).parameters.values()
+    hints, (_, *wanted) = get_type_hints(_TOOLS[name], include_extras=True), signature(_TOOLS[name]).parameters.values()
     fields: dict[str, Any] = {
         each.name: (hints[each.name], ... if each.default is each.empty else each.default) for each in wanted
     }
     return create_model(name, **fields)
+
+
+def _noted(
+    call: ToolCall, text: str, epoch: str, outcome: Outcome, messages: tuple[str, ...] = ()
+) -> StoreEffects[Told]:
+    """Write down what a call did, and tell the model."""
+    now = iso_time(call.now)
+    receipt = UpdateReceipt.of(outcome, time=now, thread_id=call.thread_id, messages=messages, epoch=epoch)
+    yield from write_receipt(call.owner, digest("tool", call.thread_id, call.call_id)[:32], receipt)
+    # Erasing the thread finds whose memory it fed by this note, also if the turn is never written down. One that is
+    # there stays: it may list turns that were written down late.
+    notes = thread_namespace(call.thread_id)
+    if not (yield from read(notes, call.owner.due_key)):
+        yield [put(notes, call.owner.due_key, {})]
+    return Told(text, receipt)
+
+
+def _told_of(outcome: Outcome) -> str:
+    if outcome.created:
+        return f"Remembered as {outcome.created[0]}."
+    if outcome.waiting:
+        return (
+            "Noted, and not used yet: the user wants to be asked first, so it waits for their yes. Only they can give "
+            "it, on the page of their memory: tell them that it waits there."
+        )
+    if outcome.confirmed:
+        return f"That is known already, as {outcome.confirmed[0]}."
+    reason = outcome.refused[0].reason if outcome.refused else "empty"
+    return f"Not remembered: {_NOT_REMEMBERED.get(reason, 'it is no fact about the user.')}"
+
+
+def _unknown(fact_id: str) -> str:
+    return f"No fact has the id {escape(fact_id)[:40]!r}: search_memory and list_memories tell the ids."
+
+
+def _facts(facts: Iterable[Fact], zone: tzinfo) -> list[str]:
+    return [f"{fact_line(fact)} (id {fact.id}, since {day_of(fact.created_at, zone)})" for fact in facts]
+
+
+def _quoted(text: str) -> str:
+    return prompts.TOOL_RESULT.format(memory=text)

@@ -138,8 +138,8 @@ MUTANTS = (
     ),
     Mutant(
         "a model brings back what its user wants to be asked about",
-        "memory/tools.py",
-        '    if stricter(call.config.approval, control.approval) != "off":',
+        "graphs/tools_of_memory.py",
+        '    if stricter(call.config.approval, call.control.approval) != "off":',
         "    if False:",
         (FACTS,),
     ),
@@ -313,7 +313,7 @@ MUTANTS = (
     ),
     Mutant(
         "what a tool remembers outlives its thread",
-        "memory/tools.py",
+        "graphs/tools_of_memory.py",
         "    if erased_between(call.epochs.thread_epoch, thread_epoch) or epoch != snapshot.epoch:",
         "    if epoch != snapshot.epoch:",
         (ERASED_THREADS,),

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from langchain_core.messages import BaseMessage
 from langgraph.store.memory import InMemoryStore
 
 from memory.archive.entries import aexport
@@ -19,8 +18,6 @@ from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner, source_unit
 from memory.recall.past import read_past
-from memory.tools import ToolCall
-from memory.turn import TurnEpochs
 from tests.archive_lines import document_of
 from tests.archives import import_document
 from tests.fakes import Clock
@@ -79,12 +76,6 @@ class Person:
 
     def told(self) -> list[str]:
         return [message.text for entry in run(self.store, read_past(ADA, "initial")) for message in entry.messages]
-
-    def calls(self, *said: BaseMessage) -> ToolCall:
-        epochs = TurnEpochs("initial", "", "0", "")
-        return ToolCall(
-            owner=ADA, thread_id="t", messages=said, epochs=epochs, now=self.clock(), call_id="k", config=self.config
-        )
 
 
 @pytest.fixture
