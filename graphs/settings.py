@@ -95,7 +95,7 @@ class ClientSettings:
     def from_environment(cls, environ: Mapping[str, str]) -> "ClientSettings":
         """Read the variables, as `Settings.from_environment` does."""
         _refuse_others(environ)
-        return _read(cls, _given(environ, [each.name for each in fields(cls)]))
+        return _fields_read(cls, _given(environ, [each.name for each in fields(cls)]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,11 +188,11 @@ class Settings:
         """
         environ = _of_process() if environ is None else environ
         _refuse_others(environ)
-        url, has_key = _text(environ, "OPENAI_BASE_URL"), bool(_text(environ, "OPENAI_API_KEY"))
+        url, has_key = _value(environ, "OPENAI_BASE_URL"), bool(_value(environ, "OPENAI_API_KEY"))
         given, is_own = _given(environ, _NAMES), _is_langgraph_dev(environ)
         default = "openai:gpt-4.1-mini" if has_key or url else LOCAL if "local_base_url" in given else ""
-        model = _text(environ, "PALIMPSEST_MODEL") or default
-        own_url, authenticates = _text(environ, _SERVER_URL) if is_own else "", bool(_text(environ, _SERVER_AUTH))
+        model = _value(environ, "PALIMPSEST_MODEL") or default
+        own_url, authenticates = _value(environ, _SERVER_URL) if is_own else "", bool(_value(environ, _SERVER_AUTH))
         chosen = {
             "model": model,
             "openai_base_url": url,
@@ -200,26 +200,26 @@ class Settings:
             "database_uri": _database_uri(environ, is_hidden=is_own),
             "keeps_its_own": _keeps_its_own(environ),
             "own_url": own_url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:"),
-            "single_user": _text(environ, _SINGLE_USER) or (_is_under_dev(environ) and not authenticates),
+            "single_user": _value(environ, _SINGLE_USER) or (_is_under_dev(environ) and not authenticates),
             "auth": _auth(environ),
             "memory": _memory(environ, is_local=given.get("memory_model", model) == LOCAL),
         }
-        settings = _read(cls, {**given, **chosen})
+        settings = _fields_read(cls, {**given, **chosen})
         if settings.single_user and authenticates:
             raise ValueError(f"{_SINGLE_USER} must be false or unset where users log in (`auth` in the configuration)")
         return settings
 
 
-def _text(environ: Mapping[str, str], name: str) -> str:
+def _value(environ: Mapping[str, str], name: str) -> str:
     return environ.get(name, "").strip()
 
 
 def _given(environ: Mapping[str, str], names: Iterable[str], prefix: str = _PREFIX) -> dict[str, Any]:
     """Return what variables say of these fields; empty ones count as unset."""
-    return {name: text for name in names if (text := _text(environ, f"{prefix}{name.upper()}"))}
+    return {name: text for name in names if (text := _value(environ, f"{prefix}{name.upper()}"))}
 
 
-def _read(kind: type[T], given: Mapping[str, Any]) -> T:
+def _fields_read(kind: type[T], given: Mapping[str, Any]) -> T:
     """Return the value of these fields, in which variables are text; `ValueError` names the variable of a wrong one."""
     try:
         return TypeAdapter(kind).validate_python(given, strict=False)
@@ -236,7 +236,7 @@ def _read(kind: type[T], given: Mapping[str, Any]) -> T:
 def _refuse_others(environ: Mapping[str, str]) -> None:
     """Refuse variables that nothing reads: with our prefix, or one that is a slip of the hand away."""
     # A platform reads its own key, and so may a program of one's own for its checkpointer.
-    if _is_langgraph_dev(environ) and _text(environ, _SERVER_KEY):
+    if _is_langgraph_dev(environ) and _value(environ, _SERVER_KEY):
         raise ValueError(f"{_SERVER_KEY} encrypts nothing here: unset it, and encrypt the disk")
     named = {*_NAMES, *_OF_MEMORY, "model", "memory", "single_user", "database_uri"}
     named |= {each.name for each in fields(ClientSettings)} | {f"auth_{each.name}" for each in fields(AuthSettings)}
@@ -244,7 +244,7 @@ def _refuse_others(environ: Mapping[str, str]) -> None:
     for name in sorted(environ):
         prefix, line, asked = name.partition("_")
         is_ours = line and difflib.get_close_matches(prefix + line, [_PREFIX], 1, 0.85)
-        if is_ours and (prefix + line != _PREFIX or asked not in known) and _text(environ, name):
+        if is_ours and (prefix + line != _PREFIX or asked not in known) and _value(environ, name):
             close = difflib.get_close_matches(asked, known, 1, 0.66)
             meant = f"is {_PREFIX}{close[0]} meant?" if close else "unset it; .env.example lists all"
             if asked.lower() in {each.name for each in fields(MemoryConfig)}:
@@ -253,11 +253,11 @@ def _refuse_others(environ: Mapping[str, str]) -> None:
 
 
 def _is_under_dev(environ: Mapping[str, str]) -> bool:
-    return _text(environ, _SERVER_VARIANT) == "local_dev"
+    return _value(environ, _SERVER_VARIANT) == "local_dev"
 
 
 def _keeps_its_own(environ: Mapping[str, str]) -> bool:
-    return _text(environ, _SERVER_RUNTIME) not in ("", "inmem")
+    return _value(environ, _SERVER_RUNTIME) not in ("", "inmem")
 
 
 def _is_langgraph_dev(environ: Mapping[str, str]) -> bool:
@@ -267,8 +267,8 @@ def _is_langgraph_dev(environ: Mapping[str, str]) -> bool:
 
 def _database_uri(environ: Mapping[str, str], *, is_hidden: bool) -> str:
     """Read where Postgres is; under `langgraph dev`, the variable without our prefix means none of its own."""
-    own = _text(environ, _OWN_DATABASE)
-    value = own or ("" if is_hidden else _text(environ, _DATABASE))
+    own = _value(environ, _OWN_DATABASE)
+    value = own or ("" if is_hidden else _value(environ, _DATABASE))
     if not value or value.startswith(("postgres://", "postgresql://")):
         return value
     if _keeps_its_own(environ):  # which understands other forms, too
@@ -279,7 +279,7 @@ def _database_uri(environ: Mapping[str, str], *, is_hidden: bool) -> str:
 
 
 def _memory(environ: Mapping[str, str], *, is_local: bool) -> MemoryConfig:
-    chosen, switch = dict[str, Any](), _text(environ, _SWITCH)
+    chosen, switch = dict[str, Any](), _value(environ, _SWITCH)
     if is_local:  # it reads about 50 tokens a second, and one message at a time
         from graphs.local.notes import rules  # tables of words, which no other model needs
 
@@ -287,7 +287,7 @@ def _memory(environ: Mapping[str, str], *, is_local: bool) -> MemoryConfig:
         # To wait longer saves no call there, and what was said is known later.
         chosen |= {"debounce_seconds": 10.0, "model_timeout_seconds": 600.0, "lease_seconds": 720.0}
     enabled = {"enabled": switch} if switch else {}
-    return _read(MemoryConfig, {**chosen, **enabled, **_given(environ, _OF_MEMORY)})
+    return _fields_read(MemoryConfig, {**chosen, **enabled, **_given(environ, _OF_MEMORY)})
 
 
 def _auth(environ: Mapping[str, str]) -> AuthSettings:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphs.cli.shell import AGENT, JSON, TOKEN, URL, Json, Refused, Shell, as_json, counted, examples
+from graphs.cli.shell import AGENT, JSON, TOKEN, URL, Json, Refused, Shell, as_json, counted, examples_of_use
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
@@ -31,7 +31,7 @@ _MODES = ("normal", "read_only", "incognito")
         click.Option(["--wait"], type=float, help="In the end, wait so many seconds until what was said is learned."),
         URL, TOKEN, AGENT, JSON,
     ],
-    epilog=examples("chat", 'chat "My name is Ada." --wait 300', "chat --mode incognito"),
+    epilog=examples_of_use("chat", 'chat "My name is Ada." --wait 300', "chat --mode incognito"),
 )  # fmt: skip
 @click.pass_obj
 def chat(
@@ -134,14 +134,14 @@ class _Talk:
                 state = data
             elif event == "custom" and isinstance(data, dict):
                 events[str(data.get("name"))] = data.get("payload")
-            elif event == "messages" and _is_answer(*data) and (words := _text(data[0])):
+            elif event == "messages" and _is_answer(*data) and (words := _words_of(data[0])):
                 # With tools, the model speaks more than once.
                 words = "\n" + words if answer and data[0].get("id") != spoken else words
                 spoken = data[0].get("id")
                 answer += words
                 self.shell.say(words, nl=False)
         if not answer and state.get("messages"):  # of a model that streams nothing
-            answer = _text(state["messages"][-1])
+            answer = _words_of(state["messages"][-1])
             self.shell.say(answer, nl=False)
         without = ((state.get("memory") or {}).get("receipt") or {}).get("without_memory") or None
         if self.shell.as_json:
@@ -203,7 +203,7 @@ def _is_answer(message: Json, metadata: Json) -> bool:
     return metadata.get("langgraph_node") == "call_model" and str(message.get("type")).startswith("AI")
 
 
-def _text(message: Json) -> str:
+def _words_of(message: Json) -> str:
     content = message.get("content", "")
     if isinstance(content, str):
         return content

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphs.cli.shell import YES, Json, Refused, Shell, asks, confirm_first, counted, examples, route
+from graphs.cli.shell import YES, Json, Refused, Shell, asks, confirm_first, counted, examples_of_use, route
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
@@ -71,7 +71,7 @@ PAGE = (
 facts = click.Group(
     "facts",
     help="Facts: list, search, add, edit, pin, delete; what one said before; undo.",
-    epilog=examples("facts list", 'facts search "allergies"', "facts undo"),
+    epilog=examples_of_use("facts list", 'facts search "allergies"', "facts undo"),
     commands=[
         route(
             "list", "GET /facts", _show_page, "List facts, strongest first.", *PAGE,
@@ -140,7 +140,7 @@ KEYS = click.Argument(["keys"], nargs=-1, metavar="[KEY]...")
 ALL = click.Option(["--all", "every"], is_flag=True, help="All dead ones.")
 
 
-def _dead(memory: "MemoryClient", keys: tuple[str, ...], every: bool) -> list[Json]:
+def _dead_updates(memory: "MemoryClient", keys: tuple[str, ...], every: bool) -> list[Json]:
     """Return the dead updates that are meant: all, or of each key the one whose own begins so."""
     if bool(keys) == every:  # neither, or both: a slip must not discard all
         raise click.UsageError("name the keys, or --all")
@@ -157,14 +157,14 @@ def _dead(memory: "MemoryClient", keys: tuple[str, ...], every: bool) -> list[Js
 @asks("retry", KEYS, ALL, shown=("pending retry 3f2a", "pending retry --all"))
 def retry(memory: "MemoryClient", shell: Shell, keys: tuple[str, ...], every: bool) -> None:
     """Give dead updates another chance, now: those with a KEY, of which the first characters do, or all."""
-    again = [memory.post(f"/updates/{each['key']}/retry") for each in _dead(memory, keys, every)]
+    again = [memory.post(f"/updates/{each['key']}/retry") for each in _dead_updates(memory, keys, every)]
     _show_updates(shell, {"updates": again})
 
 
 @asks("discard", KEYS, ALL, YES, shown=("pending discard 3f2a", "pending discard --all --yes"))
 def discard(memory: "MemoryClient", shell: Shell, keys: tuple[str, ...], every: bool, yes: bool) -> None:
     """Throw dead updates away, those with a KEY or all: what they hold is not learned."""
-    chosen = _dead(memory, keys, every)
+    chosen = _dead_updates(memory, keys, every)
     messages = sum(each["messages"] for each in chosen)
     confirm_first(f"What was said in {counted(messages, 'message')} will not be learned.", yes or not chosen)
     for each in chosen:
@@ -175,7 +175,7 @@ def discard(memory: "MemoryClient", shell: Shell, keys: tuple[str, ...], every: 
 pending = click.Group(
     "pending",
     help="Updates that wait or failed for good (dead): list, retry, discard.",
-    epilog=examples("pending list", "pending retry --all"),
+    epilog=examples_of_use("pending list", "pending retry --all"),
     commands=[
         route(
             "list", "GET /updates", _show_updates, "List what waits to be learned, oldest first.",
@@ -262,7 +262,7 @@ def _erasing(what: str, goes: Callable[[Json], str], seen: str, does: str, *name
 erase = click.Group(
     "erase",
     help="Erase a fact, a thread, an import or everything, for good: no undo. (`facts delete` can be undone.)",
-    epilog=examples("erase fact fact_1a2b3c4d", "erase source chatgpt", "erase everything"),
+    epilog=examples_of_use("erase fact fact_1a2b3c4d", "erase source chatgpt", "erase everything"),
     commands=[
         _erasing(
             "fact", _fact_goes, "/facts/{fact_id}",

@@ -124,7 +124,7 @@ class Sending:
     def _send(self, most: int, *, learned: bool) -> dict[str, int]:
         """Send all of it once, so many messages together; what is to be learned, no faster than that is done."""
         done, told = dict.fromkeys(_COUNTS, 0), time.monotonic()
-        for source, piece in _pieces(self.plan.conversations, self.name, most):
+        for source, piece in _requests(self.plan.conversations, self.name, most):
             held, path = [each.to_json() for each in piece], f"/sources/{source}/conversations"
             answer = self.memory.post(path, token=self.tokens[source], conversations=held, learn=learned)
             done = {each: done[each] + answer[each] for each in _COUNTS}
@@ -146,12 +146,12 @@ class Sending:
         return sum(each[count] for each in self.memory.get("/sources")["sources"] if each["name"] in self.tokens)
 
 
-def _pieces(
+def _requests(
     conversations: Iterable[Conversation], name: str | None, most: int
 ) -> Iterator[tuple[str, list[Conversation]]]:
     """Yield conversations in pieces of so many messages, each after its source; a long one in parts."""
     piece: list[Conversation] = []
-    for part in (part for conversation in conversations for part in _parts(conversation, most)):
+    for part in (part for conversation in conversations for part in _cut_long(conversation, most)):
         said = [one for each in (*piece, part) for one in each.messages]
         is_full = len(piece) == _MOST_CONVERSATIONS or _is_too_large(said, most)
         if piece and (is_full or (not name and piece[0].origin != part.origin)):
@@ -162,7 +162,7 @@ def _pieces(
         yield name or piece[0].origin, piece
 
 
-def _parts(conversation: Conversation, most: int) -> Iterator[Conversation]:
+def _cut_long(conversation: Conversation, most: int) -> Iterator[Conversation]:
     """Cut a conversation between exchanges, so that each part has so many messages at most."""
     part = replace(conversation, messages=())
     for exchange in exchanges(conversation.messages):

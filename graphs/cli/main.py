@@ -10,7 +10,7 @@ import click
 
 from graphs.cli import archive, commands
 from graphs.cli.chat import chat
-from graphs.cli.shell import JSON, TOKEN, URL, CommandLine, Refused, Shell, examples
+from graphs.cli.shell import JSON, TOKEN, URL, CommandLine, Refused, Shell, examples_of_use
 
 if TYPE_CHECKING:
     from graphs.settings import AuthSettings
@@ -46,7 +46,7 @@ def dev(host: str, port: int | None, config: Path | None, langgraph_options: Seq
 
 @click.command(
     params=[CONFIG, click.Option(["--no-ask"], is_flag=True, help="Ask no model for a word."), URL, TOKEN, JSON],
-    epilog=examples("doctor", "doctor --no-ask --json"),
+    epilog=examples_of_use("doctor", "doctor --no-ask --json"),
 )
 @click.pass_obj
 def doctor(shell: Shell, config: Path | None, no_ask: bool, url: str | None, token: str | None) -> None:

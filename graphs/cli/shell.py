@@ -57,7 +57,7 @@ class Shell:
     def say(self, text: str, **style: Any) -> None:
         """Print a line of the answer."""
         if not self.as_json:
-            click.secho(plain(text), **style)
+            click.secho(printable(text), **style)
 
     def note(self, text: str) -> None:
         """Print a line that is no part of the answer."""
@@ -88,7 +88,7 @@ class Shell:
 
     def _table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Print rows: in a terminal under their names, elsewhere a line each with tabs between the cells."""
-        cells = [[" ".join(plain(str(cell)).split()) for cell in row] for row in rows]
+        cells = [[" ".join(printable(str(cell)).split()) for cell in row] for row in rows]
         if not sys.stdout.isatty():
             for line in cells:
                 self.say("\t".join(line))
@@ -105,7 +105,7 @@ def as_json(body: Json, indent: int | None = None) -> str:
     return json.dumps(body, ensure_ascii=not is_unicode, indent=indent)
 
 
-def plain(text: str) -> str:
+def printable(text: str) -> str:
     """Return a text without control characters: what is stored, or what a model says, must not steer a terminal."""
     return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) != "Cc")
 
@@ -115,7 +115,7 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
-def examples(*lines: str) -> str:
+def examples_of_use(*lines: str) -> str:
     """Return the lines below a command's help that show how it is used."""
     return "\n".join(["\b\nExamples:", *(f"  palimpsest {line}" for line in lines)])  # \b: click keeps the lines
 
@@ -133,7 +133,7 @@ def confirm_first(what: str, yes: bool) -> None:
     """
     if yes:
         return
-    click.echo(plain(what), err=True)
+    click.echo(printable(what), err=True)
     if not sys.stdin.isatty():
         raise Refused("nobody can be asked here: --yes says yes")
     click.confirm("Go on?", abort=True, err=True)
@@ -175,7 +175,11 @@ def asks(
 
         params = [*typed, URL, TOKEN, AGENT, LOCAL, JSON]
         return click.Command(
-            name, callback=command, params=params, help=does or run.__doc__, epilog=examples(*shown) if shown else None
+            name,
+            callback=command,
+            params=params,
+            help=does or run.__doc__,
+            epilog=examples_of_use(*shown) if shown else None,
         )
 
     return decorate

@@ -110,7 +110,7 @@ class BgeSmall(Embeddings):
 
 
 @click.command()
-def main() -> None:
+def fetch_now() -> None:
     """Fetch the weights of the embedded embedder into the cache folder."""
     try:
         fetch_weights(cache_folder())
@@ -120,4 +120,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    fetch_now()

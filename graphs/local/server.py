@@ -40,7 +40,7 @@ _ERRORS_ONLY = 1
 @click.option("--background-port", type=click.IntRange(1, 65535), help="Serve it there too, with a low priority.")
 @click.option("--tethered", is_flag=True, help="End when standard input closes.")
 @click.option("--nice", type=click.IntRange(0, 19), default=0, help="Lower the priority by so much.")
-def main(model: Path, port: int, background_port: int | None, tethered: bool, nice: int) -> None:
+def serve_weights(model: Path, port: int, background_port: int | None, tethered: bool, nice: int) -> None:
     """Serve a GGUF file at http://127.0.0.1:PORT/v1 until interrupted."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing to save: end at once, also while the model is loading
     if tethered:
@@ -105,4 +105,4 @@ def load(model: Path, port: int) -> Any:
 
 
 if __name__ == "__main__":
-    main()
+    serve_weights()

@@ -65,11 +65,13 @@ def load_authenticator(settings: AuthSettings) -> Authenticator:
             "image (docs/run/deploy.md)"
         )
     if settings.authenticator:
-        return checked(cast("Authenticator", imported("PALIMPSEST_AUTH_AUTHENTICATOR", settings.authenticator)))
-    return checked(jwt_authenticator(settings))
+        return with_checked_identity(
+            cast("Authenticator", imported("PALIMPSEST_AUTH_AUTHENTICATOR", settings.authenticator))
+        )
+    return with_checked_identity(jwt_authenticator(settings))
 
 
-def checked(authenticate: Authenticator) -> Authenticator:
+def with_checked_identity(authenticate: Authenticator) -> Authenticator:
     """Return the authenticator with its identities checked: one line of at most 1,024 printable characters."""
 
     def check(authorization: str | None) -> User:

@@ -38,7 +38,7 @@ def make_auth(authenticator: Authenticator) -> Auth:
     """Return the object that `langgraph.json` names under `auth.path`."""
     auth = Auth()
     # Not a coroutine: the server calls it in a worker thread, where waiting for keys stops nobody else. It passes the
-    # header by the name of its parameter (`authenticate.checked`).
+    # header by the name of its parameter (`authenticate.with_checked_identity`).
     auth.authenticate(authenticator)  # type: ignore[type-var]  # the annotation knows coroutines only
     auth.on(authorize)
     return auth

@@ -67,19 +67,19 @@ def why_not(
         if not is_loopback(peer):
             return f"single-user mode answers this machine only, not {_shown(peer)}. {_OPEN}."
         # A page cannot forge its browser's `Host`: after DNS rebinding it still is the attacker's name.
-        for name in names - {_parts(each).netloc for each in allowed}:
-            if not is_loopback(_parts(f"//{name}").hostname):
+        for name in names - {_split(each).netloc for each in allowed}:
+            if not is_loopback(_split(f"//{name}").hostname):
                 return f"single-user mode answers this machine's own names only, not {_shown(name)}. {_OPEN}."
     if origin is None or origin in allowed:
         return None
-    site = _parts(origin)
+    site = _split(origin)
     is_here = site.scheme in ("http", "https") and (is_loopback(site.hostname) or site.netloc in names - {""})
     if is_here or (site.scheme == "https" and f".{site.hostname}".endswith(f".{_STUDIO}")):
         return None
     return f"pages of {_shown(origin)} may not ask this server. PALIMPSEST_ALLOWED_ORIGINS={_shown(origin)} allows it."
 
 
-def _parts(address: str) -> SplitResult:
+def _split(address: str) -> SplitResult:
     try:
         found = urlsplit(address.lower())
         return found if found.hostname else urlsplit("")

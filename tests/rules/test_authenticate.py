@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from langgraph_sdk import Auth
 
 from graphs.cli.main import make_token
-from graphs.server.authenticate import Authenticator, User, checked, load_authenticator
+from graphs.server.authenticate import Authenticator, User, load_authenticator, with_checked_identity
 from graphs.server.permissions import OPERATOR
 from graphs.settings import AuthSettings, Settings
 
@@ -118,12 +118,12 @@ def test_permissions_are_a_list_or_a_scope(
     "identity", ["", "   ", "a\nb", "a\0b", "\ud800", "\u202eadmin", "x" * 1025, "x" * 100_000, 7, None]
 )
 def test_identities_that_name_nobody_are_refused(identity: Any) -> None:
-    assert "identity must" in refusal(checked(lambda _: User(identity=identity, permissions=[])), None)
+    assert "identity must" in refusal(with_checked_identity(lambda _: User(identity=identity, permissions=[])), None)
 
 
 @pytest.mark.parametrize("identity", ["al", "AL", "al%", "al.ice", "ada@example.org", "Ångström", "x" * 1024])
 def test_identities_of_people_are_kept_as_they_are(identity: str) -> None:
-    assert checked(lambda _: User(identity=identity, permissions=[]))(None)["identity"] == identity
+    assert with_checked_identity(lambda _: User(identity=identity, permissions=[]))(None)["identity"] == identity
 
 
 def greet(authorization: str | None) -> User:

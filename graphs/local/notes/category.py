@@ -75,13 +75,13 @@ def category_of(sentence: str, source: str) -> Category:
     wanted = words(sentence)
     nearest = max(sentences(source), key=lambda part: len(words(part) & wanted), default="")
     texts = (sentence, nearest)
-    found = (_first(cues, text) for cues in (_TELLING, _HINTING) for text in texts)
+    found = (_first_cue(cues, text) for cues in (_TELLING, _HINTING) for text in texts)
     if _DECIDES.search(sentence):
         return "context"
     return next((category for category in found if category), "knowledge")
 
 
-def _first(cues: Mapping[Category, re.Pattern[str]], text: str) -> Category | None:
+def _first_cue(cues: Mapping[Category, re.Pattern[str]], text: str) -> Category | None:
     # A group marks the telling word where a pattern begins before it.
     found = [
         (match.start(match.lastindex or 0), category) for category, cue in cues.items() if (match := cue.search(text))

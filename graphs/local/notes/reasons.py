@@ -98,7 +98,10 @@ def _is_about(part: str, before: str, *, is_unnoted: bool) -> bool:
 def _more(base: str, part: str, own: Mapping[int, str]) -> tuple[str, list[int]]:
     """Return what goes behind a note for a sentence, and which of the sentence's own notes are told by both in full."""
     # A note says it better than a sentence that had to be turned.
-    told, noted = _told(part) or ("" if own else retold(part)), "; ".join(note.rstrip(". ") for note in own.values())
+    told, noted = (
+        _retold_part(part) or ("" if own else retold(part)),
+        "; ".join(note.rstrip(". ") for note in own.values()),
+    )
     besides = [n for n, note in own.items() if not words(note) <= words(base) | words(told)]
     if told and not besides:
         return told, list(own)
@@ -110,7 +113,7 @@ def _more(base: str, part: str, own: Mapping[int, str]) -> tuple[str, list[int]]
     return "; ".join(each.rstrip(". ") for each in (told, *behind)), [n for n in own if n not in apart]
 
 
-def _told(part: str) -> str:
+def _retold_part(part: str) -> str:
     """Return a sentence of the user in the third person; empty where it cannot be turned safely."""
     told = in_third_person(part)
     return "" if FIRST_PERSON.search(told) else told

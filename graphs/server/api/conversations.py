@@ -61,14 +61,14 @@ class Turn(ApiModel):
 @router.answers("GET /threads/{thread_id}/mode", 404)
 async def get_mode(call: AgentCall, thread_id: str) -> ThreadMode:
     """Read a thread's mode."""
-    thread_id, metadata = await _thread(call, thread_id)
+    thread_id, metadata = await _own_thread(call, thread_id)
     return ThreadMode(thread_id=thread_id, mode=effective_mode(metadata.get(MODE_KEY)))
 
 
 @router.answers("PUT /threads/{thread_id}/mode", 404)
 async def put_mode(call: AgentCall, thread_id: str, choice: ModeChoice) -> ThreadMode:
     """Switch a thread's mode; it holds from the next turn on, for what is said from then on."""
-    thread_id, _ = await _thread(call, thread_id)
+    thread_id, _ = await _own_thread(call, thread_id)
     await call.service.threads.set_mode(thread_id, choice.mode)
     return ThreadMode(thread_id=thread_id, mode=choice.mode)
 
@@ -76,7 +76,7 @@ async def put_mode(call: AgentCall, thread_id: str, choice: ModeChoice) -> Threa
 @router.answers("GET /threads/{thread_id}/turn", 404)
 async def get_turn(call: AgentCall, thread_id: str, asked: Annotated[TurnFilter, Query()]) -> Turn:
     """Read what the model was shown in a turn."""
-    thread_id, _ = await _thread(call, thread_id)
+    thread_id, _ = await _own_thread(call, thread_id)
     memory = await call.service.threads.memory_of_turn(thread_id, asked.checkpoint)
     receipt = memory.get("receipt")
     if not isinstance(receipt, dict):
@@ -92,7 +92,7 @@ async def get_turn(call: AgentCall, thread_id: str, asked: Annotated[TurnFilter,
     )
 
 
-async def _thread(call: Call, given: str) -> tuple[str, Json]:
+async def _own_thread(call: Call, given: str) -> tuple[str, Json]:
     """Return id and metadata of a thread; 404 unless it is a thread of this user."""
     try:
         thread_id = str(UUID(given))
