@@ -127,7 +127,6 @@ class MemoryConfig:
         prepare_summary_share: After a turn that fills so large a share of a thread's budget, the summary that the next
             cut will need is written in the background; 1 switches that off, where turns wait for summaries.
         history_days: Days that history keeps what facts said before; 0 keeps it, within its bounds.
-        receipt_days: Days that receipts of updates are kept; 0 keeps the newest 100.
         budget_calls: So many model calls memory may make for one user on a day: summaries, extraction, roll-ups; 0 is
             no limit. What is used up waits for the next day.
         time_zone: Where a budget's days begin at midnight, as an IANA name.
@@ -165,7 +164,6 @@ class MemoryConfig:
     journal_bytes: _Count = 8_000_000
     prepare_summary_share: _Share = 0.7
     history_days: _Whole = 0
-    receipt_days: _Whole = 0
     budget_calls: _Whole = 0
     time_zone: ZoneName = "UTC"
     recall_megabytes: _Count = 512

@@ -263,7 +263,7 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
         return unit_of(thread_id) == unit
 
     yield from write_thread_epoch(unit, uuid.uuid4().hex, now)
-    cancelled = yield from outbox.remove(owner, lambda entry: is_gone(entry.thread_id))
+    cancelled = yield from outbox.rewrite(owner, lambda entry: entry if not is_gone(entry.thread_id) else None)
     facts = yield from read_fact_set(owner, whole=True, now=timestamp(now), config=config)
     facts.note_erasure()
     kept, restored = _take_back(facts, is_gone)

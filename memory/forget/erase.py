@@ -63,7 +63,7 @@ def _erase_thread(thread_id: str, now: float) -> StoreEffects[int]:
 def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[int]:
     facts = yield from read_fact_set(owner, whole=True, now=timestamp(now))
     facts.note_erasure()
-    cancelled = yield from outbox.remove(owner, lambda entry: entry.thread_id == thread_id)
+    cancelled = yield from outbox.rewrite(owner, lambda entry: entry if entry.thread_id != thread_id else None)
     said = facts.first_said_in(thread_id)
 
     def is_echo(thread: str, one: StoredMessage) -> bool:

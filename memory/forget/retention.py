@@ -1,4 +1,4 @@
-"""How long memory keeps what is old: facts that are over, their history, the journal, and receipts.
+"""How long memory keeps what is old: facts that are over, their history, and the journal.
 
 Retention is no deletion: nothing is recorded as deleted, so that what is said again is learned again. Deletion records
 are kept: without them, what a person deleted could come back.
@@ -20,7 +20,7 @@ from memory.namespaces import Kind, Owner
 
 logger = logging.getLogger(__name__)
 
-KINDS: Final[tuple[Kind, ...]] = ("facts", "history", "journal", "receipts")
+KINDS: Final[tuple[Kind, ...]] = ("facts", "history", "journal")
 
 
 @transaction
@@ -29,33 +29,25 @@ def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[dict[s
 
     Args:
         owner: Whose memory.
-        config: `journal_days` and `journal_bytes`; `approval_days`, `history_days` and `receipt_days`, of which 0 keeps
-            all.
+        config: `journal_days` and `journal_bytes`; `approval_days` and `history_days`, of which 0 keeps all.
         now: Seconds since 1970.
 
     Returns:
-        How much went: facts that are `over`, into history; what `lapsed`, `revisions`, `lines`, `receipts`, for good.
+        How much went: facts that are `over`, into history; what `lapsed`, `revisions` and `lines`, for good.
     """
     facts = yield from read_fact_set(owner, whole=True, now=timestamp(now), config=config)
     over, lapsed = rules.sweep(facts, now)
     yield from save(facts)
-    revisions = yield from _drop(owner, "history", "updatedAt", config.history_days, now)
+    old = []
+    for item in (yield from scan(owner.namespace("history"))) if config.history_days else ():
+        # Its own time tells, or the store's where a hand garbled that.
+        at = moment(str(item.value.get("updatedAt", ""))) or item.updated_at
+        if is_revision(item) and at.timestamp() < now - config.history_days * DAY_SECONDS:
+            old.append(delete(item.namespace, item.key))
+    yield old
     today = day_of(timestamp(now), facts.control.zone or UTC)
     lines = yield from prune(owner, today, config.journal_days, config.journal_bytes)
-    receipts = yield from _drop(owner, "receipts", "time", config.receipt_days, now)
-    done = {"over": over, "lapsed": lapsed, "revisions": revisions, "lines": lines, "receipts": receipts}
+    done = {"over": over, "lapsed": lapsed, "revisions": len(old), "lines": lines}
     if any(done.values()):
         logger.info("cleaned up %s: %s", owner.due_key, done)
     return done
-
-
-def _drop(owner: Owner, kind: Kind, field: str, days: int, now: float) -> StoreEffects[int]:
-    old = []
-    for item in (yield from scan(owner.namespace(kind))) if days else ():
-        # Its own time tells, or the store's where a hand garbled that.
-        at = moment(str(item.value.get(field, ""))) or item.updated_at
-        if at.timestamp() < now - days * DAY_SECONDS and (kind != "history" or is_revision(item)):
-            old.append(delete(item.namespace, item.key))
-    if old:
-        yield old
-    return len(old)

@@ -19,35 +19,24 @@ from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry, entry_key, outdated
 from memory.namespaces import Owner
 
-_KEPT: Final = 16
-_MAX_KEYS: Final = 1024
+_KEPT: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class JournalRevision:
-    """How often the journal was changed, and what the newest changes wrote.
-
-    Attributes:
-        number: 0 for a journal that nobody ever wrote.
-        changes: The keys of what each of the newest changes wrote or deleted, oldest first.
-    """
+    """How many items of the journal were ever written or deleted, and the keys of the newest of these, oldest first."""
 
     number: int = 0
-    changes: tuple[tuple[str, ...], ...] = ()
+    keys: tuple[str, ...] = ()
 
     def changed(self, keys: Sequence[str]) -> "JournalRevision":
         """Return the revision after one more change; of very many keys everybody has to read all again."""
-        kept = (*self.changes, tuple(keys))[-_KEPT:]
-        while sum(map(len, kept)) > _MAX_KEYS:
-            kept = kept[1:]
-        return JournalRevision(self.number + 1, kept)
+        return JournalRevision(self.number + len(keys), (*self.keys, *keys)[-_KEPT:])
 
     def keys_since(self, known: "JournalRevision") -> frozenset[str] | None:
         """Return the keys of what was written or deleted since another one; `None` if all has to be read again."""
         since = self.number - known.number
-        if not 0 <= since <= len(self.changes):
-            return None
-        return frozenset(key for keys in self.changes[len(self.changes) - since :] for key in keys)
+        return frozenset(self.keys[len(self.keys) - since :]) if 0 <= since <= len(self.keys) else None
 
 
 def read_revision(owner: Owner) -> StoreEffects[JournalRevision]:

@@ -30,7 +30,6 @@ _TRANSIENT = frozenset({408, 409, 425, 429})
 _NO_MONEY = re.compile(r"\bquota\b|credit balance", re.IGNORECASE)  # Google's and Anthropic's words
 _NO_CONNECTION = frozenset({"ConnectionError", "APIConnectionError", "TransportError", "ModelConnectionError"})
 
-_REREADS_AT_ONCE = 2
 _FAILURES_TOGETHER = 3
 
 
@@ -58,9 +57,8 @@ class Entry:
             that: a later turn does not have its messages either, and nobody edited them away.
         model: The assistant's choice as `provider:model`; empty means the deployment's own.
         attempts: How often it failed by a fault of its own, as far as anybody knows.
-        waits: How often its model could not be asked.
+        waits: How often its model could not be asked, or what it says had changed when that had answered.
         not_before: Until when its provider wants not to be asked, in seconds since the epoch.
-        rereads: How often what it says had changed, or was erased, when its model had answered.
         state: `dead` needs a hand: it failed for good. Of one that is read now the user's lease tells.
         error: Sort of the last failure, without any text of the conversation.
     """
@@ -79,7 +77,6 @@ class Entry:
     attempts: int = 0
     waits: int = 0
     not_before: float = 0.0
-    rereads: int = 0
     state: EntryState = "pending"
     error: str = ""
 
@@ -111,7 +108,7 @@ class Entry:
         """
         if self.state == "dead" or 0 < self.not_before - now <= LONGEST_WAIT:
             return False
-        is_fresh = not (self.attempts or self.rereads > _REREADS_AT_ONCE or (self.waits and not is_woken))
+        is_fresh = not (self.attempts or (self.waits and not is_woken))
         return is_fresh or not 0 < self.due - now <= config.retry_max_seconds
 
     def is_suspect(self, config: MemoryConfig) -> bool:
@@ -127,8 +124,6 @@ class Entry:
             config: The delays, and how many attempts there are.
             is_alone: Whether nothing else was read with it. Else it is not given up: another one may be to blame.
         """
-        if isinstance(error, Overtaken):
-            return replace(self, rereads=self.rereads + 1, due=now + retry_delay(self.rereads + 1, config))
         kind, sort = kind_of(error), type(error).__name__
         if kind == "not_now":
             waits, pause = self.waits + 1, asked_to_wait(error, now)
@@ -148,6 +143,8 @@ def kind_of(error: BaseException) -> FailureKind:
     A request that is too large is at fault itself, whatever status a provider gives it, and one may be that runs into
     a time limit.
     """
+    if isinstance(error, Overtaken):
+        return "not_now"
     status = first_status(error)
     if status is None:
         kinds = {kind.__name__ for one in chain(error) for kind in type(one).__mro__}

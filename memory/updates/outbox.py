@@ -171,11 +171,6 @@ def rewrite(owner: Owner, becomes: Callable[[Entry], Entry | None]) -> StoreEffe
     return [entry for entry, now in after if entry != now]
 
 
-def remove(owner: Owner, is_gone: Callable[[Entry], bool]) -> StoreEffects[list[Entry]]:
-    """Delete an owner's entries that were cancelled or discarded, and return them."""
-    return rewrite(owner, lambda entry: None if is_gone(entry) else entry)
-
-
 def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[None]:
     """Take messages, by thread, out of what is pending: whoever has asked a model about them finds them changed."""
 
@@ -189,21 +184,15 @@ def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[No
 
 
 @transaction
-def retry_dead(owner: Owner, key: str, now: float) -> StoreEffects[list[Entry]]:
-    """Give a dead letter another chance, and return it as it was."""
+def settle_dead(owner: Owner, key: str, retry_at: float | None) -> StoreEffects[list[Entry]]:
+    """Give a dead letter another chance from then on (seconds since the epoch), or delete it; return it as it was."""
 
-    def again(entry: Entry) -> Entry:
+    def settled(entry: Entry) -> Entry | None:
         if entry.state != "dead" or entry.key != key:
             return entry
-        return replace(entry, state="pending", attempts=0, due=now, error="")
+        return None if retry_at is None else replace(entry, state="pending", attempts=0, due=retry_at, error="")
 
-    return rewrite(owner, again)
-
-
-@transaction
-def discard_dead(owner: Owner, key: str) -> StoreEffects[list[Entry]]:
-    """Delete a dead letter, and return it."""
-    return remove(owner, lambda entry: entry.state == "dead" and entry.key == key)
+    return rewrite(owner, settled)
 
 
 def read_flushed(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[dict[str, str]]:

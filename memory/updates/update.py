@@ -274,11 +274,10 @@ class Drain(Job):
         yield from outbox.change(self.owner, before, after)
         for entry in after:
             logger.warning(
-                "update %.12s failed with %s, attempts %d, waits %d, read anew %d, now %s",
-                *(entry.key, type(error).__name__, entry.attempts, entry.waits, entry.rereads, entry.state),
+                "update %.12s failed with %s, attempts %d, waits %d, now %s",
+                *(entry.key, type(error).__name__, entry.attempts, entry.waits, entry.state),
             )
-        if not isinstance(error, Overtaken):
-            self._failed += len(after)
+        self._failed += len(after)
         yield from self._next()
 
     def _read_lines(self, claim: _Claim) -> StoreEffects[tuple[dict[str, JournalEntry], frozenset[str], Control]]:

@@ -98,7 +98,7 @@ def test_a_deployment_changes_what_the_memory_model_is_told_and_its_limits(run: 
     chat = RecordingModel(replies=['{"facts": []}'])
     palimpsest.extract_facts(chat, [HumanMessage("I take aspirin.", id="1")], config=config)
     assert chat.prompts[0][0].text.endswith("with its dose.")
-    assert (config.history_days, config.receipt_days) == (365, 30)
+    assert config.history_days == 365
 
 
 def test_a_category_is_two_lines_in_one_file(tmp_path: Path) -> None:

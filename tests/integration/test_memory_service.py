@@ -20,7 +20,7 @@ from memory.door import arun
 from memory.facts.store import FactStore
 from memory.namespaces import DUE, Owner
 from memory.turn import Closing
-from memory.updates.outbox import change, due_owners, read_entries, retry_dead
+from memory.updates.outbox import change, due_owners, read_entries, settle_dead
 from tests.fakes import Clock, RecordingModel, learns
 from tests.memory_bench import ADA
 from tests.postgres import open_async
@@ -169,7 +169,7 @@ async def test_what_is_woken_is_applied_at_once(store: BaseStore) -> None:
     again = Process()  # no turn has told it of the store, only its first sweep
     await again.service.asweep(store)
     assert await learnt(store) == []
-    await arun(store, retry_dead(ADA, entry.key, again.clock()))
+    await arun(store, settle_dead(ADA, entry.key, again.clock()))
     assert again.service._queue.pending() == ()
     again.service.wake(ADA, "T")
     assert await asyncio.to_thread(again.service._queue.flush, PATIENCE)

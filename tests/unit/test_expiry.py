@@ -10,9 +10,7 @@ from memory.facts.store import FactStore
 from memory.forget.retention import KINDS, clean
 from memory.namespaces import Owner
 from memory.updates.outbox import owners_with
-from memory.updates.receipts import read_receipts
 from tests.fakes import Clock
-from tests.memory_bench import MemoryBench
 
 ADA = Owner.of("ada")
 NOW = datetime(2026, 11, 18, 12, tzinfo=UTC).timestamp()
@@ -43,19 +41,6 @@ def test_history_goes_by_age_and_what_a_person_deleted_does_not_come_back() -> N
     assert "Bergen" not in everything(store)
     assert everything(store).count("fact_id") == records, "deletion records are no history"
     assert [fact.content for fact in there.list()] == ["Lives in Oslo"]
-
-
-def test_receipts_go_by_age() -> None:
-    there = MemoryBench()
-    there.say("I like figs")
-    there.drain()
-    config = MemoryConfig(receipt_days=7)
-    there.clock.advance(6 * DAY)
-    assert run(there.store, clean(ADA, config, there.clock()))["receipts"] == 0
-    there.clock.advance(2 * DAY)
-    assert run(there.store, clean(ADA, config, there.clock()))["receipts"] == 1
-    assert not run(there.store, read_receipts(ADA))
-    assert there.facts() == ["Likes figs"]
 
 
 def test_without_a_setting_nothing_goes_by_age() -> None:

@@ -14,7 +14,7 @@ from memory.door import side_by_side
 from memory.facts.fact import timestamp
 from memory.updates.entry import Entry, EntryKind, EntryState
 from memory.updates.lease import read_lease
-from memory.updates.outbox import discard_dead, read_entries, retry_dead
+from memory.updates.outbox import read_entries, settle_dead
 from memory.updates.receipts import read_receipts
 
 router = MemoryRouter()
@@ -87,7 +87,7 @@ async def run_updates(call: AgentCall, _: Empty) -> dict[str, Any]:
 async def retry_update(call: AgentCall, key: str, _: Empty) -> Entry:
     """Give a dead update another chance, now."""
     dead, now = await _dead(call, key), call.now
-    await call.run(retry_dead(call.owner, key, now))
+    await call.run(settle_dead(call.owner, key, now))
     call.service.wake(call.owner, dead.thread_id)
     return replace(dead, state="pending", attempts=0, due=now, error="")
 
@@ -96,7 +96,7 @@ async def retry_update(call: AgentCall, key: str, _: Empty) -> Entry:
 async def discard_update(call: AgentCall, key: str) -> None:
     """Throw a dead update away: what it holds is not learned."""
     await _dead(call, key)
-    await call.run(discard_dead(call.owner, key))
+    await call.run(settle_dead(call.owner, key, None))
 
 
 @router.answers("GET /receipts", shown=Receipts)
