@@ -126,7 +126,7 @@ test-wheel: $(VENV)/dev page ## Run the unit and integration tests against the b
 	@echo "Running the tests against the wheel ..."
 	@scripts/check-wheel $(BIN)/python --postgres --numprocesses $(WORKERS) --dist loadfile tests/rules tests/unit tests/integration
 
-OF_AGENTS = tests/laws/test_rules_agents.py $(addprefix tests/integration/test_,message_forms.py middleware_tools.py left_turns.py) \
+OF_AGENTS = tests/laws/test_rules_agents.py $(addprefix tests/integration/test_,message_forms.py middleware_tools.py) \
 	$(addprefix tests/e2e/test_,agents.py kill_loop.py)
 test-agents: ## Run the agents' tests with deepagents, in an environment of their own
 	@$(MAKE) --no-print-directory VENV=.venv-agents LOCKED=agents RUN=".venv-agents/bin/python -m pytest $(OF_AGENTS) --numprocesses 2 --dist loadfile" test
@@ -139,7 +139,6 @@ e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with 
 test-postgres: $(VENV)/dev ## Run the tests of Postgres, and of three processes over one, with more crashes (KILLS=20)
 	@echo "Running the tests of Postgres ..."
 	@$(BIN)/python -m pytest $(wildcard tests/integration/test_*postgres*.py) \
-		tests/integration/test_database_away.py \
 		tests/e2e/test_many_processes.py tests/e2e/test_database_breaks_off.py \
 		tests/e2e/test_deleted_under_any_saver.py --postgres --kills=$(or $(filter-out 30,$(KILLS)),20)
 

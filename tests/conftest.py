@@ -27,9 +27,6 @@ _BEGUN_FIRST = "test_linear_time.py"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=1, help="how often the server tests crash the server (default: 1)")
-    parser.addoption(
-        "--mixed-seconds", type=float, default=5.0, help="how long two processes share a folder (default: 5)"
-    )
     parser.addoption("--page", action="store_true", help="run all tests of the page in a browser, not a few")
     parser.addoption("--pictures", action="store_true", help="keep the pictures of the page in docs/")
     parser.addoption(
@@ -97,12 +94,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def kills(request: pytest.FixtureRequest) -> int:
     """How often a test that crashes the server should do so."""
     return int(request.config.getoption("--kills"))
-
-
-@pytest.fixture
-def mixed_seconds(request: pytest.FixtureRequest) -> float:
-    """How long two processes do mixed work on one folder."""
-    return float(request.config.getoption("--mixed-seconds"))
 
 
 def _threads_of_memory() -> list[threading.Thread]:

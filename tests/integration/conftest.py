@@ -1,7 +1,7 @@
 """Stores and servers that integration tests share."""
 
 import functools
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,10 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
-from graphs.persistence.sqlite_store import open_store
 from graphs.process.service import MemoryService
 from tests.memory_app import MemoryApp
 from tests.patience import be_patient
-from tests.postgres import INDEX, Postgres, open_async, running_postgres
+from tests.postgres import INDEX, Postgres, running_postgres
 
 
 @pytest.fixture(autouse=True)
@@ -77,18 +76,6 @@ def sqlite_store(path: Path) -> Iterator[BaseStore]:
     with SqliteStore.from_conn_string(str(path)) as store:
         store.setup()
         yield store
-
-
-@pytest.fixture(params=["sqlite", "postgres", "postgres index"])
-async def durable(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BaseStore]:
-    """Every store on a disk."""
-    if request.param == "sqlite":
-        async with open_store(tmp_path / "store.sqlite") as opened:
-            yield opened
-    else:
-        database = request.getfixturevalue("postgres").database()
-        async with open_async(database, INDEX if request.param == "postgres index" else None) as opened:
-            yield opened
 
 
 @pytest.fixture

@@ -103,17 +103,6 @@ def test_a_conversation_that_is_sent_in_pieces_counts_each_message_once(
     assert "frogs" not in asyncio.run(everything_stored(app))
 
 
-def test_a_wrong_file_leaves_nothing_behind(folder: Path) -> None:
-    alone = Typed(None, {})
-    (folder / "cut.json").write_text('[{"mapping": {')
-    there = sorted(folder.iterdir())
-    assert "is damaged" in alone.refused("backfill", "cut.json", "--local")
-    assert "cannot be read" in alone.refused("backfill", "nowhere.zip", "--local")
-    assert alone.json("backfill", "chatgpt.zip", "--local", "--dry-run")["messages"] == 6
-    assert sorted(folder.iterdir()) == sorted(there)
-    assert alone.json("backfill", "chatgpt.zip", "--local")["journal"] == 6
-
-
 def test_a_dry_run_asks_nobody(ada: Typed) -> None:
     nobody = Typed(None, {"PALIMPSEST_URL": "http://127.0.0.1:1"})
     found = nobody.json("backfill", "chatgpt.zip", "--dry-run")

@@ -177,13 +177,6 @@ def test_waiting_says_what_failed_for_good(server: Server) -> None:
     assert "AuthenticationError" in done.stderr
 
 
-def test_waiting_has_an_end(server: Server) -> None:
-    now(pending(server.memory, THREAD, "I like figs."))
-    done = server.typed.run("chat", "Hello.", "--wait", "0.1")
-    assert done.exit_code == 1
-    assert "palimpsest pending list" in done.stderr
-
-
 def test_an_answer_cannot_steer_the_terminal(server: Server) -> None:
     server.parts = [token("a\x1b"), token("[2Jb")]
     assert server.typed("chat", "Hello.") == "a[2Jb\n"

@@ -17,10 +17,7 @@ from graphs.process.models import Purpose, load_chat_model
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
-from memory.door import arun
-from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.updates.outbox import read_entries
 from tests.fakes import RecordingModel, learns
 from tests.stub_model import ChatRequest, Json, Reply, StubModel
 from tests.untriggered import Untriggered
@@ -111,36 +108,6 @@ async def test_a_model_that_cannot_read_an_image_answers_without_it_and_is_not_a
         assert PNG not in json.dumps([one.additional_kwargs for one in state.values["messages"]])
 
 
-async def test_only_what_is_refused_is_left_out() -> None:
-    with StubModel(provider := Provider(reads=("text", "image_url"))) as stub:
-        talk = Talk(stub)
-        await talk.say(text("Look."), IMAGE)
-        await talk.say(text("And this?"), IMAGE, FILE)
-        assert provider.refusals == ["file"]
-        *_, first, _, second = stub.requests[-1].messages
-        assert [block["type"] for block in first["content"]] == ["text", "image_url"]
-        assert [block["type"] for block in second["content"]] == ["text", "image_url", "text"]
-
-
-async def test_another_model_is_shown_what_the_first_could_not_read() -> None:
-    with StubModel(provider := Provider(reads=("text",))) as stub:
-        talk = Talk(stub)
-        await talk.say(text("What is on it?"), IMAGE)
-        provider.reads = ("text", "image_url")
-        await talk.say(text("And now?"), context=Context(model="openai:seeing"))
-        assert "image_url" in [block["type"] for message in stub.requests[-1].messages for block in blocks(message)]
-
-
-async def test_a_model_that_lost_its_sight_does_not_lose_the_thread() -> None:
-    with StubModel(provider := Provider()) as stub:
-        talk = Talk(stub)
-        await talk.say(text("What is on it?"), IMAGE)
-        provider.reads = ("text",)
-        assert (await talk.say(text("And now?"))).text == "Noted."
-        await talk.say(text("Thank you."))
-        assert provider.refusals == ["image_url"]
-
-
 async def test_what_no_package_can_translate_is_left_out_too() -> None:
     with StubModel(Provider(), strict=False) as stub:  # what nobody knows is sent once, and refused by the provider
         talk = Talk(stub)
@@ -159,21 +126,3 @@ async def test_a_refusal_that_no_content_explains_is_told_as_before() -> None:
         with pytest.raises(ModelUnavailable):
             await talk.say(text("Look."), IMAGE)
         assert len(stub.requests) == 3
-
-
-async def test_images_are_no_part_of_what_memory_keeps() -> None:
-    context = Context(max_tokens=2500, max_summary_tokens=64, reply_tokens=64, memory_tokens=0)
-    with StubModel(Provider()) as stub:
-        talk = Talk(stub)
-        for number in range(4):
-            await talk.say(text(f"I like thing{number}."), IMAGE, context=context)
-        await talk.say(IMAGE, context=context)
-        entries = await arun(talk.store, read_entries(LOCAL))
-        assert {entry.kind for entry in entries} == {"turn", "cut"}
-        assert PNG not in str(entries)
-        assert any("[image]" in prompt[-1].text for prompt in talk.memory.prompts)
-        await talk.service.adrain(talk.store, LOCAL)
-        facts = [fact.content for fact in await FactStore(talk.store, LOCAL).alist()]
-        assert sorted(facts) == [f"Likes thing{number}" for number in range(4)]
-        assert PNG not in str([prompt[-1].content for prompt in talk.memory.prompts])
-        assert PNG not in str([item.value for item in talk.store.search((), limit=1000)])

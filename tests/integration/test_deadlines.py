@@ -230,18 +230,6 @@ async def test_a_write_that_the_deadline_overtook_and_the_next_turns_are_one() -
     assert all("I like figs." not in str(prompt) or "known" in str(prompt) for prompt in house.memory.prompts[asked:])
 
 
-async def test_edited_away_in_between_it_is_not_learned() -> None:
-    house = House()
-    await house.say("Hello.")
-    before = (await house.graph.aget_state(house.thread())).config
-    house.trouble("fails")
-    await house.say("I like figs.")
-    await away(house)
-    await house.heal()
-    await house.say("I like plums.", at=before)
-    assert await house.facts() == ["Likes plums"]
-
-
 async def test_a_summary_takes_nothing_out_of_a_compact_thread_that_was_not_written_down() -> None:
     house = House()
     context = Context(**{**SMALL.__dict__, "transcript": "compact"})
@@ -259,36 +247,6 @@ async def test_a_summary_takes_nothing_out_of_a_compact_thread_that_was_not_writ
     state = await house.graph.aget_state(house.thread())
     assert sum(isinstance(one, HumanMessage) for one in state.values["messages"]) < 12
     assert len(await house.facts()) == 12
-
-
-async def test_the_clock_the_model_may_ask_does_not_wait_for_a_hanging_store() -> None:
-    house = House()
-    asks = AIMessage("", tool_calls=[{"name": "current_time", "args": {}, "id": "c1"}])
-    house.chat.replies += [asks, "It is noon."]
-    house.trouble("hangs")
-    async with asyncio.timeout(PATIENCE):
-        await house.say("What time is it?")
-    state = await house.graph.aget_state(house.thread())
-    assert "(UTC)" in state.values["messages"][-2].text
-
-
-@pytest.mark.parametrize(
-    "tool", [("search_memory", {"query": "figs"}), ("list_memories", {}), ("forget", {"fact_id": "f"})]
-)
-async def test_a_tool_of_memory_does_not_ask_a_store_that_is_away(tool: tuple[str, dict[str, str]]) -> None:
-    house, name = House(), tool[0]
-    context = Context(memory_tools=(name,))  # type: ignore[arg-type]
-    house.trouble("hangs")
-    await house.say("Hello.")
-    await away(house, "write")
-    asked = house.store.calls
-    for _ in range(5):
-        house.chat.replies += [AIMessage("", tool_calls=[{"name": name, "args": tool[1], "id": "c1"}]), "Fine."]
-        await house.say("What do you know?", context)
-    assert house.store.calls == asked
-    state = await house.graph.aget_state(house.thread())
-    assert "does not work at the moment" in state.values["messages"][-2].text
-    await house.heal()
 
 
 class SilentServer:
@@ -324,15 +282,6 @@ async def test_a_mode_that_the_server_does_not_tell_in_time_is_the_strictest(mon
         closed = await memory.write_turn(run, thread)
     assert (closed.not_written, closed.unwritten) == ("mode_unknown", ())
     assert await house.pending() == []
-
-
-async def test_closing_does_not_wait_for_a_hanging_store() -> None:
-    house = House()
-    house.trouble("hangs")
-    await house.say("I like figs.")
-    await away(house)
-    async with asyncio.timeout(PATIENCE):
-        await asyncio.to_thread(house.service.close, 10 * PATIENCE)
 
 
 def test_a_store_whose_event_loop_ended_is_asked_again_in_the_next() -> None:

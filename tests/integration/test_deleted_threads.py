@@ -2,11 +2,9 @@
 
 import uuid
 from dataclasses import replace
-from pathlib import Path
 
 import httpx
 import pytest
-from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.store.memory import InMemoryStore
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -14,11 +12,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from graphs.persistence.sqlite_saver import open_checkpointer
 from graphs.server.deletions import DeletionDoor, Deletions
 from memory.door import arun
 from memory.facts.store import FactStore
-from memory.forget.threads import IN_FLIGHT_SECONDS, Deletion, deletions_left, record_deletion
+from memory.forget.threads import Deletion, record_deletion
 from memory.namespaces import DELETIONS, Owner, thread_namespace
 from tests.fact_sets import apply, change, facts_of
 from tests.fakes import Clock
@@ -104,15 +101,6 @@ async def test_a_refused_deletion_erases_nothing(status: int, user: str) -> None
     assert server.facts() == ["Likes figs"]
 
 
-async def test_nobody_else_is_recorded() -> None:
-    server = Server()
-    assert await server.delete("eve") == 404
-    assert await server.delete(method="GET") == 200
-    assert await server.delete(thread_id="no-uuid") == 422
-    assert server.seen_before == []
-    assert server.facts() == ["Likes figs"]
-
-
 @pytest.mark.parametrize("before", ["/ok%3F", "/ok%23", "/ok%3Fa=b", "/%01"])
 async def test_whether_somebody_may_read_a_thread_is_asked_of_no_other_path(before: str) -> None:
     server, seen_before = Server(), list[list[str]]()
@@ -136,47 +124,6 @@ async def test_what_a_killed_process_had_granted_is_finished_at_once_though_the_
     await server.finish()
     assert server.facts() == []
     assert server.records() == []
-
-
-async def test_what_somebody_wrote_among_the_records_is_left_alone() -> None:
-    server = Server()
-    asked = Deletion(thread_id=THREAD, at=server.clock())
-    await arun(server.store, record_deletion(asked))
-    server.store.put(DELETIONS, "odd", {"thread_id": 3})
-    assert await arun(server.store, deletions_left(server.clock() + 2 * IN_FLIGHT_SECONDS)) == [asked]
-
-
-async def test_what_a_killed_process_left_of_a_deleted_thread_goes_from_disk_too(tmp_path: Path) -> None:
-    server = Server()
-    async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
-        await saver.aput({"configurable": {"thread_id": THREAD, "checkpoint_ns": ""}}, empty_checkpoint(), {}, {})
-        deleted = Deletions(server.store, server.clock, lambda thread_id, _: saver.adelete_thread(thread_id))
-        await arun(server.store, record_deletion(Deletion(thread_id=THREAD, at=server.clock(), state="done")))
-
-        async def is_there(thread_id: str) -> bool:
-            return True
-
-        await deleted.finish(is_there)
-        async with saver.conn.execute("SELECT COUNT(*) FROM checkpoints") as rows:
-            assert await rows.fetchone() == (0,)
-    assert server.facts() == []
-
-
-@pytest.mark.parametrize("has_row", [False, True])
-async def test_what_clears_is_told_whether_the_thread_was_left_without_its_row(*, has_row: bool) -> None:
-    server, cleared = Server(), list[tuple[str, bool]]()
-
-    async def clear(thread_id: str, is_left: bool) -> None:
-        assert server.records()  # a kill in between must not lose what was granted
-        cleared.append((thread_id, is_left))
-
-    async def is_there(thread_id: str) -> bool:
-        return has_row
-
-    await arun(server.store, record_deletion(Deletion(thread_id=THREAD, at=server.clock(), state="done")))
-    await Deletions(server.store, server.clock, clear).finish(is_there)
-    assert cleared == [(THREAD, not has_row)]
-    assert (server.facts(), server.records()) == ([], [])
 
 
 async def test_checkpoints_that_cannot_be_deleted_are_tried_again() -> None:

@@ -37,13 +37,6 @@ WITH_WORKERS = (
     "from graphs.cli.processes import end_with_worker, tether; "
     "Worker = get_context('spawn').Process; settled = tether(sys.stdin.fileno()); end_with_worker(settled); "
 )
-WEB = (
-    "import sys; from http.server import BaseHTTPRequestHandler, HTTPServer\n"
-    "class Ok(BaseHTTPRequestHandler):\n"
-    "    def do_GET(self): self.send_response(200 if self.path == '/ok' else 404); self.end_headers()\n"
-    "    def log_message(self, *args): pass\n"
-    "HTTPServer(('127.0.0.1', int(sys.argv[1])), Ok).serve_forever()"
-)
 
 
 @dataclass
@@ -74,10 +67,6 @@ class Children:
 def children(tmp_path: Path) -> Iterator[Children]:
     with ExitStack() as ending:
         yield Children(ending, tmp_path)
-
-
-def test_the_exit_code_is_the_servers(children: Children) -> None:
-    assert supervise(children.run("raise SystemExit(3)"), None) == 3
 
 
 def test_a_server_that_does_not_end_is_killed_after_its_grace(children: Children) -> None:
@@ -111,17 +100,6 @@ def test_a_server_that_never_starts_is_not_left_behind_and_ctrl_c_is_no_failure(
     assert server.returncode == -signal.SIGTERM
 
 
-def test_ctrl_c_before_there_is_a_server_is_no_success(children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.chdir(children.folder)
-    monkeypatch.setenv("PALIMPSEST_MODEL", "local")
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr("graphs.cli.dev.start_local_model", interrupted)
-    assert CliRunner().invoke(main, ["dev", "--port", str(free_port())]).exit_code == 130
-
-
 def test_the_end_of_the_local_model_is_said_and_the_server_goes_on(
     children: Children, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -150,15 +128,6 @@ def test_what_a_child_writes_only_its_owner_reads(children: Children) -> None:
     places = [children.folder / "there", children.folder / "there" / "words"]
     assert children.run(f"import os; os.mkdir({str(places[0])!r}); open({str(places[1])!r}, 'w').close()").wait(30) == 0
     assert [each.stat().st_mode & 0o077 for each in places] == [0, 0]
-
-
-def test_a_starting_server_is_waited_for(children: Children) -> None:
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    assert not is_answering(f"{url}/ok")
-    wait_until_answering(children.run(WEB, str(port)), f"{url}/ok", name="it", timeout=60.0)
-    assert is_answering(f"{url}/ok")
-    assert not is_answering(f"{url}/elsewhere")
 
 
 def test_a_server_whose_app_does_not_load_ends_though_its_reloader_would_wait_for_an_edit(children: Children) -> None:
@@ -193,17 +162,6 @@ def test_a_worker_that_is_killed_ends_its_server_and_that_is_said(
     settle_child(server)
     assert supervise(server, None) == 128 + signal.SIGKILL
     assert "The server was killed" in capfd.readouterr().err
-
-
-def test_waiting_ends_when_the_server_has_ended(children: Children) -> None:
-    failed = children.run("raise SystemExit(4)")
-    with pytest.raises(Refused, match="exit code 4"):
-        wait_until_answering(failed, f"http://127.0.0.1:{free_port()}/ok", name="it", timeout=60.0)
-
-
-def test_waiting_ends_in_time(children: Children) -> None:
-    with pytest.raises(Refused, match="did not answer"):
-        wait_until_answering(children.run(PATIENT), f"http://127.0.0.1:{free_port()}/ok", name="it", timeout=0.0)
 
 
 def test_a_file_that_is_no_model_is_refused_in_one_sentence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

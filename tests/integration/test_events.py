@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.config import get_stream_writer
 from langgraph.errors import GraphInterrupt
@@ -138,32 +138,11 @@ async def test_S5_what_a_node_writes_itself_arrives_once_as_on_custom_event() ->
         assert written == ([{"progress": 1}, CHUNK] if "custom" in modes else [])
 
 
-def test_S5_a_synchronous_run_streams_it_too() -> None:
-    assert list(graph_of(sync_node).stream({}, stream_mode="custom")) == [CHUNK]
-
-
-async def test_S5_with_both_streams_on_each_gets_it_once() -> None:
-    stream = graph_of(async_node).astream_events({}, version="v2", stream_mode=["custom", "values"])
-    events = [event async for event in stream]
-    root = [event for event in events if event["event"] == "on_chain_stream" and not event["parent_ids"]]
-    assert [event["data"]["chunk"] for event in root if event["data"]["chunk"][0] == "custom"] == [("custom", CHUNK)]
-    assert [event["name"] for event in events if event["event"] == "on_custom_event"] == [QUEUED.name]
-
-
 async def test_S5_outside_a_run_nothing_happens_but_a_debug_line(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, logger="graphs.process.events"):
         emit(QUEUED.name, QUEUED)
         await aemit(QUEUED.name, QUEUED)
     assert [record.levelname for record in caplog.records] == ["DEBUG", "DEBUG"]
-
-
-async def test_S5_in_a_runnable_that_is_no_graph_only_callbacks_hear_it() -> None:
-    async def run(value: int) -> int:
-        await aemit("counted", value)
-        return value
-
-    events = [event async for event in RunnableLambda(run).astream_events(3, version="v2")]
-    assert [event["data"] for event in events if event["event"] == "on_custom_event"] == [3]
 
 
 async def test_S5_an_interrupt_raised_around_an_emit_is_not_swallowed() -> None:

@@ -6,12 +6,11 @@ import pytest
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
-from memory.facts.changes import Extraction
-from memory.facts.fact import FactNotFound, to_item
+from memory.facts.fact import to_item
 from memory.facts.records import KEPT_CONFIRMATIONS
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from tests.fact_sets import NOW, apply, change, facts_of, item_of
+from tests.fact_sets import apply, change, facts_of, item_of
 
 
 def test_F4_create_stores_one_flat_item_with_readable_names(store: BaseStore) -> None:
@@ -60,32 +59,6 @@ def test_F7_confirmations_are_bounded_but_all_counted(store: BaseStore) -> None:
     assert len(facts.confirmations(fact.id).times) == KEPT_CONFIRMATIONS
 
 
-def test_F7_a_skipped_duplicate_is_logged_without_its_text(store: BaseStore, caplog: pytest.LogCaptureFixture) -> None:
-    facts = facts_of(store)
-    fact = facts.create("Lives in Oslo", "knowledge", 0.9)
-    with caplog.at_level("INFO", "memory"):
-        facts.create("Lives in Oslo", "knowledge", 0.9)
-
-    assert f"skipped a duplicate of {fact.id}" in caplog.text
-    assert "Oslo" not in caplog.text
-
-
-def test_search_finds_facts_by_their_words(store: BaseStore) -> None:
-    facts = facts_of(store)
-    for content in (
-        "User's sister Anna lives in Rome",
-        "User lives in Oslo",
-        "User likes tea",
-        "ユーザーは東京に住んでいる",
-    ):
-        facts.create(content, "knowledge", 0.9)
-
-    assert [fact.content for fact in facts.search("Where does Anna live?", 1)] == ["User's sister Anna lives in Rome"]
-    assert [fact.content for fact in facts.search("東京", 5)] == ["ユーザーは東京に住んでいる"]
-    assert facts.search("quantum physics", 5) == []
-    assert facts.search("tea", 0) == []
-
-
 @pytest.mark.parametrize("user", ["", None, 7])
 def test_no_identity_no_memory(user: Any) -> None:
     with pytest.raises(ValueError, match="user_id"):
@@ -118,17 +91,6 @@ def test_a_row_broken_by_hand_is_skipped_and_logged(
     assert "Rome" not in caplog.text
 
 
-def test_a_row_edited_by_hand_says_what_the_hand_wrote(store: BaseStore) -> None:
-    facts = facts_of(store)
-    fact = facts.create("Lives in Oslo", "knowledge", 0.9)
-    (item,) = store.search(Owner.of("ada").namespace("facts"))
-    store.put(item.namespace, item.key, {**item.value, "content": "Lives in Bergen", "message_ids": "odd"}, index=False)
-
-    assert facts.get(fact.id).content == "Lives in Bergen"
-    assert facts.create("lives in bergen", "goal", 0.1).id == fact.id
-    assert facts.create("Lives in Oslo", "goal", 0.1).id != fact.id
-
-
 def test_a_row_added_by_hand_counts_at_once_and_is_changed_where_it_stands(store: BaseStore) -> None:
     facts = facts_of(store)
     namespace = Owner.of("ada").namespace("facts")
@@ -145,32 +107,3 @@ def test_a_row_added_by_hand_counts_at_once_and_is_changed_where_it_stands(store
     assert (row["id"], row["content"], row["epoch"]) == (by_hand.id, "Has two dogs", "initial")
     assert (by_hand.source, by_hand.content) == ("api", "Has a dog")
     assert sorted(fact.content for fact in facts.list()) == ["Has a cat", "Has two dogs", "Lives in Oslo"]
-
-
-def test_stored_text_is_accepted_by_every_store(store: BaseStore) -> None:
-    facts = facts_of(store)
-
-    fact = facts.create("nul \x00 surrogate \ud800 bidi \u202e end", "context", 0.5)
-
-    assert fact.content == "nul  surrogate  bidi  end"
-    assert facts.get(fact.id) == fact
-
-
-async def test_every_operation_has_an_asynchronous_twin_that_does_the_same(durable: BaseStore) -> None:
-    facts = facts_of(durable)
-    fact = await facts.acreate("Lives in Oslo", "knowledge", 0.9)
-    await facts.acreate("lives in oslo", "knowledge", 0.9)
-    changed = await facts.aupdate(fact.id, content="Lives in Bergen", pinned=True)
-    extraction = Extraction(changes=(change("Likes tea"),))
-    applied = await facts.aapply(extraction, thread_id="t", epoch="initial", now=NOW)
-
-    assert await facts.aget(fact.id) == changed
-    assert await facts.asearch("Bergen") == [changed]
-    assert [each.content for each in await facts.alist()] == ["Lives in Bergen", "Likes tea"]
-    assert [each.content for each in await facts.alist("superseded")] == ["Lives in Oslo"]
-    assert (await facts.aconfirmations(fact.id)).count == 1
-    assert set((await facts.asnapshot()).facts) == set(await facts.alist())
-    await facts.adelete(applied.created[0])
-    with pytest.raises(FactNotFound):
-        await facts.arelease(fact.id)
-    assert await facts.alist() == [changed]

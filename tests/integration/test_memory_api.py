@@ -139,15 +139,6 @@ async def test_a_wrong_field_is_refused_by_its_name(ada: httpx.AsyncClient, fiel
     assert await contents(ada) == []
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"null", b'{"confidence": NaN}', b'"\\ud800"', b"\xff", b"[" * 50_000]
-)
-async def test_what_is_no_json_object_is_refused(ada: httpx.AsyncClient, body: bytes) -> None:
-    answer = await ada.post("/facts", content=body, headers={"content-type": "application/json"})
-    assert answer.status_code == 422
-    assert answer.json()["errors"]
-
-
 async def test_a_query_is_refused_by_its_field_too(ada: httpx.AsyncClient) -> None:
     for query in ({"limit": "0"}, {"limit": "many"}, {"agent_name": "a.b"}, {"status": "lost"}, {"user": "bob"}):
         answer = await ada.get("/facts", params=query)

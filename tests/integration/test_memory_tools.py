@@ -1,24 +1,20 @@
 """The tools with which the model uses memory itself: for the run's own user, by the rules of extraction and API."""
 
-import asyncio
-import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.base import BaseStore, Item, Op, Result
+from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
-from pydantic import ValidationError
 
 from graphs.chat import build_graph
 from graphs.process.embedders import Embedder
 from graphs.process.service import MemoryService
 from graphs.settings import Settings
-from graphs.tools_of_memory import NAMES, memory_tools
+from graphs.tools_of_memory import NAMES
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
 from memory.door import run
@@ -30,9 +26,8 @@ from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
-from memory.recall.vectors import read_vectors
 from memory.updates.receipts import read_receipts
-from tests.fakes import RecordingModel, WordEmbeddings
+from tests.fakes import RecordingModel
 
 ADA = Owner.of("ada")
 ALL = Context(memory_tools=NAMES)
@@ -95,17 +90,6 @@ def journal(store: BaseStore, *texts: str, owner: Owner = ADA, thread: str = "ol
     return [entry.key for entry in entries]
 
 
-async def test_no_tool_of_memory_is_told_of_or_works_unless_the_assistant_names_it() -> None:
-    talk = Talk()
-    told = await talk.say("What do I like?", calls("list_memories"), context=Context())
-    assert talk.model.bound == ["current_time"] * 2
-    assert told == "There is no tool 'list_memories'. There are: current_time."
-    await talk.say("Hi", context=Context(memory_tools=("forget",)))
-    assert talk.model.bound[-2:] == ["current_time", "forget"]
-    with pytest.raises(ValidationError, match="memory_tools"):
-        Context(memory_tools=("drop_table",))  # type: ignore[arg-type]  # as a client would send it
-
-
 async def test_a_search_finds_facts_and_past_conversations_with_their_days_as_quoted_data() -> None:
     talk = Talk()
     fact = talk.facts.create("Is allergic to peanuts", "knowledge", 0.9)
@@ -117,69 +101,6 @@ async def test_a_search_finds_facts_and_past_conversations_with_their_days_as_qu
     assert f"- 2026-03-01 user: The &lt;b&gt;peanuts&lt;/b&gt; at the fair made me ill. (source {key})" in told
     assert "bike" not in told.partition("(source")[0]
     assert "Nothing is remembered about that" in await talk.say("?", calls("search_memory", query="zeppelin"))
-
-
-async def test_a_search_by_the_tool_finds_by_meaning_where_an_embedder_is() -> None:
-    pytest.importorskip("numpy")
-    embeddings = WordEmbeddings()
-    embedder = Embedder("words", lambda: embeddings, query_seconds=30)
-    embedder.start().result(30)
-    talk = Talk(embedder=embedder)
-    talk.facts.create("Likes figs", "preference", 0.9)
-    journal(talk.store, "The figs were ripe.")
-    talk.service.recalling.making.ask(talk.store, ADA)
-    for _ in range(3000):
-        if len(run(talk.store, read_vectors(ADA, "initial", "words"))) == 2:
-            break
-        await asyncio.sleep(0.01)
-    told = await talk.say("Fruit?", calls("search_memory", query="figs"))
-    assert "Likes figs" in told
-    assert "The figs were ripe." in told
-    assert embeddings.asked[-1] == "figs"
-
-
-class _ReadOn(InMemoryStore):
-    """A store that notes on which threads somebody looks into its past conversations."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.threads: set[int] = set()
-
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        found = await super().abatch(ops)
-        for items in found:
-            for item in items if isinstance(items, list) else []:
-                if isinstance(item, Item) and item.namespace[-1] == "journal":
-                    item.value = _Noted(item.value, self.threads)
-        return found
-
-
-class _Noted(dict[str, Any]):
-    def __init__(self, value: Mapping[str, Any], threads: set[int]) -> None:
-        super().__init__(value)
-        self._threads = threads
-
-    def __getitem__(self, key: str) -> Any:
-        self._threads.add(threading.get_ident())
-        return super().__getitem__(key)
-
-    def get(self, key: str, default: Any = None) -> Any:
-        self._threads.add(threading.get_ident())
-        return super().get(key, default)
-
-
-@pytest.mark.parametrize("tool", ["search_memory", "read_conversation"])
-async def test_a_tool_looks_through_past_conversations_off_the_event_loop(tool: str) -> None:
-    store = _ReadOn()
-    talk = Talk(store)
-    (key,) = journal(store, "The figs were ripe.")
-    await talk.say("Hi")
-    store.threads.clear()
-    asking = calls(tool, query="figs") if tool == "search_memory" else calls(tool, source=key)
-    assert "The figs were ripe." in await talk.say("Fruit?", asking)
-    # A search asks what the turns before have indexed.
-    assert bool(store.threads) == (tool == "read_conversation")
-    assert threading.get_ident() not in store.threads
 
 
 async def test_a_conversation_is_read_around_a_hit_within_bounds() -> None:
@@ -235,18 +156,6 @@ async def test_what_nobody_said_a_secret_or_an_order_is_not_remembered(said: str
     talk = Talk()
     assert says in await talk.say(said, calls("remember", content=content, category="knowledge"))
     assert talk.remembered() == []
-
-
-async def test_a_forgotten_fact_can_be_undone_and_does_not_come_back_by_itself() -> None:
-    talk = Talk()
-    fact = talk.facts.create("Likes figs", "preference", 0.9)
-    assert await talk.say("Forget the figs.", calls("forget", fact_id=fact.id)) == "Forgotten. The user can undo it."
-    assert talk.remembered() == []
-    assert [update["superseded"] for update in talk.updated()] == [[fact.id]]
-    assert "Likes figs" not in str(talk.model.prompts[-1])
-    assert talk.facts.undo() is not None
-    assert talk.remembered() == ["Likes figs"]
-    assert "No fact has the id" in await talk.say("Forget it.", calls("forget", fact_id="fact_00000000"))
 
 
 @pytest.mark.parametrize("source", ["api", "page", "cli"])
@@ -310,33 +219,3 @@ async def test_what_a_tool_returned_is_never_learned_from() -> None:
     assert "Flåm" not in str(talk.learner.prompts)
     call = calls("remember", content="Keeps bees in Flåm", category="knowledge")
     assert "only what the user said" in await talk.say("What do I keep?", calls("search_memory", query="bees"), call)
-
-
-async def test_a_stored_secret_or_order_is_not_shown_by_a_tool_either() -> None:
-    talk = Talk()
-    key = "sk-abcdefghijklmnopqrst"
-    journal(talk.store, "I like tea.", "I like tea. My password is hunter2secret.", f"I like tea. My key is {key}.")
-    told = await talk.say("What?", calls("search_memory", query="tea password key"))
-    assert "I like tea." in told
-    assert "hunter2secret" not in told
-    assert key not in told
-
-
-def agent_for(model: RecordingModel, store: BaseStore) -> Any:
-    service = MemoryService(Settings(), lambda *_: model)
-    return create_agent(model, tools=memory_tools(["search_memory", "remember"], service=lambda: service), store=store)
-
-
-@pytest.mark.parametrize("is_async", [True, False])
-async def test_any_agent_whose_tools_are_given_a_runtime_may_have_them(is_async: bool) -> None:
-    model, store = RecordingModel(), InMemoryStore()
-    model.replies = [calls("remember", content="Collects beetles", category="preference"), "Done."]
-    agent = agent_for(model, store)
-    config: RunnableConfig = {"configurable": {"thread_id": "t", "langgraph_auth_user_id": "ada"}}
-    said: dict[str, list[BaseMessage]] = {"messages": [HumanMessage("I collect beetles.")]}
-    state = await agent.ainvoke(said, config) if is_async else agent.invoke(said, config)
-    assert state["messages"][-2].text.startswith("Remembered as fact_")
-    assert [fact.content for fact in FactStore(store, "ada").list()] == ["Collects beetles"]
-    nobody: RunnableConfig = {"configurable": {"thread_id": "t"}}
-    model.replies = [calls("search_memory", query="beetles"), "Done."]
-    assert "There is no memory" in (await agent.ainvoke(said, nobody))["messages"][-2].text

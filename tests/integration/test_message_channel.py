@@ -90,21 +90,3 @@ async def live(graph: Graph) -> list[list[tuple[str, str]]]:
             changed = {"messages": [HumanMessage(f"fork {turn}", id=f"f{turn}")]}
             await graph.aupdate_state(fork, changed, as_node="two")
     return await history(graph, config)
-
-
-async def test_threads_of_add_messages_go_on_with_the_channel() -> None:
-    saver, config = InMemorySaver(), RunnableConfig(configurable={"thread_id": "t"})
-    await compiled(Plain, saver).ainvoke({"messages": [HumanMessage("before", id="b")]}, config)
-    values = await compiled(Delta, saver).ainvoke({"messages": "after"}, config)
-    assert values["messages"][0].text == "before"
-    assert "after" in [m.text for m in values["messages"]]
-
-
-async def test_what_came_without_an_id_keeps_the_one_it_was_given(tmp_path: Path) -> None:
-    config = RunnableConfig(configurable={"thread_id": "t"})
-    async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
-        graph = compiled(Delta, saver)
-        values = await graph.ainvoke({"messages": ["hello", ("user", "hello")]}, config)
-        first = [m.id for m in values["messages"]]
-        for _ in range(2):
-            assert [m.id for m in (await graph.aget_state(config)).values["messages"]] == first

@@ -1,6 +1,5 @@
 """Every form in which LangChain takes a message, at every door that takes messages."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -13,16 +12,17 @@ from palimpsest import (
     FactStore,
     MemoryUpdateQueue,
     MemoryUpdater,
+    PalimpsestMemory,
+    PalimpsestSummary,
     SummarizationNode,
     acount_tokens,
-    asummarize_messages,
     count_tokens,
     extract_facts,
     summarize_messages,
     summarized_ids,
 )
-from tests.doors import DOORS, House
 from tests.fakes import RecordingModel, learns
+from tests.laws.talk import DEEP_AGENTS, DOORS, NARROW, Talk
 from tests.threads import varied
 
 SAID = "I like figs"
@@ -51,24 +51,29 @@ def long_talk(form: Form) -> list[Any]:
     return [form(SAID), *(form(varied(40, f"word{number}")) for number in range(8)), form(SAID)]
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", [*DOORS, *DEEP_AGENTS])
 @pytest.mark.parametrize("is_alone", [False, True])
 async def test_a_conversation_takes_every_form(door: str, form: Form, is_alone: bool) -> None:
     if is_alone and isinstance(form(SAID), tuple):
         pytest.skip("LangGraph itself refuses a pair that stands in no list")
-    house = House(door, summarizes=True)
+    said_before = RecordingModel(respond=lambda _: "They talked.")
+
+    def around(memory: PalimpsestMemory) -> list[Any]:
+        summary = PalimpsestSummary(said_before, trigger=("tokens", 900), max_summary_tokens=64, memory=memory)
+        return [memory, summary]
+
+    talk = Talk(door, context=NARROW, around=around, models={"summary": said_before})
     for number in range(6):
         text = f"{SAID} {number} {varied(150)}"
-        state = await house.invoke({"messages": form(text) if is_alone else [form(text)]})
-        assert text in house.shown()
-        assert text in house.pending()
+        state = await talk.run({"messages": form(text) if is_alone else [form(text)]})
+        assert text in talk.shown()
+        assert text in talk.stored()
     said = [message for message in state["messages"] if message.type == "human"]
     ids = [message.id for message in said]
     assert all(ids)
     assert len(ids) == len(set(ids)) == 6
-    assert house.memory.prompts
-    again = await house.graph.aget_state({"configurable": {"thread_id": "t"}})
-    assert [message.id for message in again.values["messages"] if message.type == "human"] == ids
+    assert said_before.prompts
+    assert [message.id for message in (await talk.values())["messages"] if message.type == "human"] == ids
 
 
 def summary_model() -> RecordingModel:
@@ -78,34 +83,20 @@ def summary_model() -> RecordingModel:
 LIMITS: dict[str, Any] = {"max_tokens": 300, "max_summary_tokens": 60}
 
 
-def by_function(messages: list[Any], model: RecordingModel, before: Any) -> Any:
-    return summarize_messages(messages, running_summary=before, model=model, **LIMITS).running_summary
-
-
-def by_coroutine(messages: list[Any], model: RecordingModel, before: Any) -> Any:
-    return asyncio.run(asummarize_messages(messages, running_summary=before, model=model, **LIMITS)).running_summary
-
-
-def by_node(messages: list[Any], model: RecordingModel, before: Any) -> Any:
+def summarize(messages: list[Any], model: RecordingModel, before: Any) -> Any:
     node = SummarizationNode(model=model, **LIMITS)
     update = node.invoke({"messages": messages, "context": {"running_summary": before}})
     assert update["summarized_messages"][-1].text == SAID
     return update["context"]["running_summary"]
 
 
-@pytest.mark.parametrize("summarize", [by_function, by_coroutine, by_node])
-def test_a_summary_stands_for_the_same_messages_each_time(form: Form, summarize: Callable[..., Any]) -> None:
+def test_a_summary_stands_for_the_same_messages_each_time(form: Form) -> None:
     model, talk = summary_model(), long_talk(form)
     running = summarize(talk, model, None)
     gone, asked = summarized_ids(talk, running), len(model.prompts)
     assert 1 < len(gone) < len(talk)
     assert summarize(talk, model, running) == running  # it fits now, and nobody is asked again
     assert len(model.prompts) == asked > 0
-
-
-def test_one_message_is_as_good_as_a_list(form: Form) -> None:
-    result = summarize_messages(form(SAID), running_summary=None, model=summary_model(), **LIMITS)
-    assert [message.text for message in result.messages] == [SAID]
 
 
 def test_what_was_given_stays_as_it_is() -> None:

@@ -7,7 +7,7 @@ import sys
 import pytest
 from blockbuster import blockbuster_ctx
 
-from graphs.process.model_failures import explain, is_context_overflow
+from graphs.process.model_failures import explain
 from graphs.process.models import load_chat_model
 from graphs.settings import Settings
 from tests.ports import free_port
@@ -48,26 +48,6 @@ def test_structured_output_is_asked_for_as_a_json_schema() -> None:
         model = load_chat_model("local", local(stub.url), purpose="memory")
         assert model.with_structured_output(schema).invoke("hi") == {"fact": "Likes tea"}
         assert stub.requests[0].schema["name"] == "facts"
-
-
-@pytest.mark.parametrize(
-    ("status", "says"), [(401, "key"), (403, "access"), (404, "no model"), (429, "quota"), (500, "failed")]
-)
-def test_a_failed_call_becomes_one_sentence(status: int, says: str) -> None:
-    with StubModel(always(Reply(text="internals", status=status))) as stub:
-        model = load_chat_model("", compatible(stub.url), purpose="chat")
-        with pytest.raises(Exception, match="internals") as caught:
-            model.invoke("hi")
-        assert says in str(explain(caught.value, "openai:any"))
-
-
-def test_a_prompt_that_the_local_server_refuses_is_recognized() -> None:
-    refusal = Reply(text="the request exceeds the available context size", status=400)
-    with StubModel(always(refusal)) as stub:
-        model = load_chat_model("local", local(stub.url), purpose="chat")
-        with pytest.raises(Exception, match="context size") as caught:
-            model.invoke("hi")
-        assert is_context_overflow(caught.value)
 
 
 async def test_an_unreachable_server_says_what_to_check_and_nothing_blocks_the_loop() -> None:

@@ -6,10 +6,9 @@ import re
 import pytest
 
 from graphs.server.page.assets import assets
-from memory.facts.changes import Change
 from memory.facts.store import FactStore
 from tests.archive_lines import JSON_LINES
-from tests.memory_app import MemoryApp, journal, learn, said
+from tests.memory_app import MemoryApp
 from tests.page_client import HTMX, Page, field
 
 pytest.importorskip("jinja2")
@@ -48,11 +47,6 @@ async def test_the_list_says_what_is_switched_off(page: Page, whole: bool) -> No
     assert "paused" not in text
 
 
-async def test_an_agent_without_a_name_is_the_default_one(page: Page) -> None:
-    page.facts.create("Likes figs", "preference", 0.9)
-    assert shown(await page.get("facts", agent_name="")) == ["Likes figs"]
-
-
 async def test_a_reload_after_an_undo_without_scripts_undoes_nothing(page: Page) -> None:
     fact = page.facts.create("Likes figs", "preference", 0.9)
     at = field(await page.post("facts-delete", id=fact.id, row="yes"), "at")
@@ -75,28 +69,6 @@ async def test_no_inline_script_runs_and_nobody_may_frame_the_page(page: Page) -
     assert "'unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
     assert not re.search(r"<script(?![^>]*\ssrc=)|\son[a-z]+=|style=", answer.text)
-
-
-async def test_what_nobody_said_for_long_is_chosen_and_deleted_as_one(page: Page) -> None:
-    page.learns("Likes figs", "Has a boat")
-    page.app.clock.advance(200 * 86_400)
-    page.learns("Lives in Bergen")
-    text = await page.post("facts-list", unconfirmed="true")
-    assert shown(text) == shown(await page.post("facts-list", unconfirmed=field(text, "unconfirmed")))
-    assert sorted(shown(text)) == ["Has a boat", "Likes figs"]
-    await page.insists("facts-delete", all="yes", unconfirmed="true")
-    assert page.says() == ["Lives in Bergen"]
-
-
-async def test_only_a_button_takes_the_filter_along(page: Page) -> None:
-    for number in range(120):
-        page.facts.create(f"Likes the number {number}", "preference", 0.9)
-    page.app.clock.advance(1)
-    shown_after = await page.insists("facts-delete", text="number 7", all="yes")
-    # What stands around others hands it on: their links would show in addresses what is searched for, and lose the
-    # conversation they name, and an edit would take the filter's category.
-    for text in (await page.get("facts", whole=True), shown_after):
-        assert set(re.findall(r"<(\w+)[^>]*\shx-include=", text)) <= {"button"}
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
@@ -192,20 +164,3 @@ async def test_our_own_code_for_browsers_is_small() -> None:
     own = {name: asset for name, asset in assets().items() if name.startswith(("page.", "icon."))}
     assert {"page.css", "page.js", "icon.svg"} <= own.keys()
     assert sum(len(asset.body) for asset in own.values()) < 100_000
-
-
-async def test_the_memory_api_and_its_document_stay_as_they_are(page: Page) -> None:
-    answer = await page.client.get("/openapi.json")
-    assert not [path for path in answer.json()["paths"] if path.startswith("/memory/page")]
-    start = await page.client.get("http://testserver/memory")
-    assert str(start.url).endswith("/memory/page/facts")
-
-
-async def test_a_fact_from_a_conversation_leads_to_what_was_said() -> None:
-    app = MemoryApp()
-    await journal(app, "t1", said(1, "I like figs."))
-    await learn(app, Change(action="new", content="Likes figs", category="preference", sources=("m1",)))
-    async with app.user("ada", Authorization="Bearer x", **HTMX) as ada:
-        text = (await ada.get("/page/facts")).text
-        link = html.unescape(re.findall(r'href="(source[^"]*)"', text)[0])
-        assert "I like figs." in (await ada.get(f"/page/{link}")).text

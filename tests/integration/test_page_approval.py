@@ -4,16 +4,14 @@ import re
 
 import pytest
 
-from memory.config import ExtractionForm, MemoryConfig
+from memory.config import MemoryConfig
 from memory.door import arun
-from memory.facts.changes import Change, Extraction
 from memory.facts.fact import timestamp
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.recall.past import read_past
-from memory.updates.receipts import UpdateReceipt, write_receipt
 from tests.fact_sets import propose
 from tests.page_client import Page, field
 
@@ -37,27 +35,12 @@ async def test_yes_in_other_words(page: Page, whole: bool) -> None:
     assert (page.used(), page.waits()) == (["User carries an inhaler"], [])
 
 
-@pytest.mark.parametrize("days", [1_000_000, 10**18])
-async def test_what_waits_for_longer_than_a_calendar_has_days_is_shown(days: int) -> None:
-    page = Page(MemoryConfig(approval_days=days))
-    propose(page.facts, ASTHMA)
-    assert ASTHMA in await page.get("updates")
-    assert (await page.client.get("/journal", params={"waits": "true"})).status_code == 200
-
-
 async def test_no_undo_makes_a_yes_of_what_a_form_says(page: Page) -> None:
     said = '{"content": "User has asthma", "category": "knowledge", "confidence": 0.9, "status": "active"}'
     await page.post("held-again", fact=said)
     assert (page.used(), page.waits()) == ([], [ASTHMA])
     for wrong in ("[1]", "no json", '{"content": ""}'):
         await page.post("held-again", fact=wrong, status=422)
-
-
-async def test_what_is_decided_already_says_so(page: Page) -> None:
-    fact = page.facts.create("Likes figs", "preference", 0.9)
-    await page.post("held-no", id=fact.id, status=409)
-    await page.post("held-yes", id="fact_00000000", status=404)
-    await page.post("held-no-all", status=409)
 
 
 SAID = "The doctor says that I have <b>asthma</b>."
@@ -140,65 +123,3 @@ async def test_what_the_server_always_asks_about_cannot_be_switched_off() -> Non
     held = await page.get("updates")
     assert re.search(r'value="off" disabled', held)
     assert re.search(r'value="sensitive" checked', held)
-
-
-@pytest.mark.parametrize("form", ["full", "brief"])
-async def test_who_cannot_mark_what_is_sensitive_says_so(form: ExtractionForm) -> None:
-    page = Page(MemoryConfig(extraction_form=form))
-    assert (await page.client.get("/approval")).json()["marks"] is (form == "full")
-    assert ("cannot say what is sensitive" in await page.get("updates")) is (form == "brief")
-
-
-async def test_the_api_chooses_and_decides(page: Page) -> None:
-    answer = await page.client.put("/approval", json={"approval": "sensitive"})
-    assert answer.json()["approval"] == "sensitive"
-    wrong = await page.client.put("/approval", json={"approval": "weather"})
-    assert (wrong.status_code, "approval" in wrong.text) == (422, True)
-    fact = propose(page.facts, ASTHMA)
-    assert (await page.client.get("/overview")).json()["waiting"] == 1
-    done = await page.client.patch(f"/facts/{fact.id}", json={"status": "active", "content": "User has mild asthma"})
-    assert (done.status_code, page.used()) == (200, ["User has mild asthma"])
-    assert ASTHMA not in [fact.content for fact in page.facts.history(fact.id)]
-
-
-async def test_what_an_update_lets_wait_is_named_beside_the_chat_and_under_learned_last() -> None:
-    page = Page(MemoryConfig(approval="all"))
-    change = Change(action="new", content=ASTHMA, confidence=0.9, sources=("m1",), said_at="2025-10-01T10:00:00+00:00")
-    now = timestamp(page.app.clock())
-    done = page.facts.apply(Extraction(changes=(change,)), thread_id="t", epoch="initial", now=now)
-    receipt = UpdateReceipt(time=now, thread_id="t", waiting=done.waiting, epoch="initial")
-    await arun(page.app.store, write_receipt(Owner.of("local"), "k", receipt))
-    text = await page.get("learned")
-    assert "waits for your yes" in text
-    assert ASTHMA in text
-    assert "Undo" not in text
-    assert "waits for your yes" in await page.get("updates")
-
-
-async def test_what_no_longer_holds_is_named_and_comes_back_with_one_undo() -> None:
-    page = Page()
-    (fact_id,) = page.learns("User sails on Sundays")
-    change = Change(action="ends", target=fact_id, confidence=0.9, sources=("m1",), said_at=timestamp(page.app.clock()))
-    now = timestamp(page.app.clock())
-    done = page.facts.apply(Extraction(changes=(change,)), thread_id="t", epoch="initial", now=now)
-    receipt = UpdateReceipt(time=now, thread_id="t", superseded=done.superseded, epoch="initial")
-    await arun(page.app.store, write_receipt(Owner.of("local"), "k", receipt))
-    assert page.used() == []
-    text = await page.get("learned")
-    assert "no longer holds" in text
-    assert "User sails on Sundays" in text
-    assert "User sails on Sundays" in await page.get("updates")
-    await page.post("facts-undo", card="yes", at=field(text, "at"))
-    assert page.used() == ["User sails on Sundays"]
-
-
-async def test_what_was_learned_last_and_edited_since_says_so() -> None:
-    page = Page()
-    (fact_id,) = page.learns("User sails on Sundays")
-    receipt = UpdateReceipt(time=timestamp(page.app.clock()), thread_id="t", created=(fact_id,), epoch="initial")
-    await arun(page.app.store, write_receipt(Owner.of("local"), "k", receipt))
-    assert "edited since" not in await page.get("updates")
-    page.app.clock.advance(1)
-    page.facts.update(fact_id, content="User sails on Mondays")
-    text = await page.get("updates")
-    assert ("new, edited since" in text, "User sails on Mondays" in text) == (True, True)

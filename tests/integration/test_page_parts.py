@@ -10,18 +10,11 @@ from memory.door import arun
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage
-from tests.archive_lines import lines_of
 from tests.memory_app import ADA, MemoryApp
 
 pytest.importorskip("jinja2")
 
 HTMX = {"HX-Request": "true"}
-DOCUMENT = {
-    "facts": [
-        {"content": "Likes figs", "category": "preference", "confidence": 0.9},
-        {"content": "x", "category": "unheard of", "confidence": 0.9},
-    ],
-}
 
 
 @pytest.fixture
@@ -68,25 +61,6 @@ async def test_each_switch_turns_by_its_own_form_and_shows_how_it_stands(ada: Ad
     on = await ada.post("switch", 200, **{name: "on"})
     assert dict(stands(on)) == {name: "true", other: "true"}
     assert (await ada.api("/overview"))[name] is True
-
-
-async def test_a_document_that_is_pasted_is_taken_in_and_a_bad_one_is_refused(ada: Ada) -> None:
-    await ada.post("import", document=lines_of(DOCUMENT))
-    assert [each["content"] for each in (await ada.api("/facts"))["facts"]] == ["Likes figs"]
-    assert "0 new facts; 1 were known already, 1 refused" in await ada.post("import", document=lines_of(DOCUMENT))
-    for wrong in ("", "no JSON", lines_of(DOCUMENT).replace("palimpsest", "another")):
-        assert "problem" in await ada.post("import", 422, document=wrong)
-
-
-async def test_erasing_everything_says_what_goes_and_wants_the_word(ada: Ada) -> None:
-    await ada.post("import", document=lines_of(DOCUMENT))
-    text = await ada.get("erase")
-    assert "<strong>1</strong> fact, <strong>0</strong> that wait for your decision, and the history" in text
-    assert "<strong>0</strong> updates that are not learned yet" in text
-    assert "everything" in await ada.post("erase-everything", 422, erase="all")
-    assert (await ada.api("/facts"))["total"] == 1
-    assert "Erased:" in await ada.post("erase-everything", erase=" Everything ")
-    assert (await ada.api("/facts"))["total"] == 0
 
 
 @pytest.mark.parametrize(

@@ -32,19 +32,6 @@ def page() -> Page:
     return Page()
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
-async def test_what_a_new_thread_would_see(page: Page, whole: bool) -> None:
-    page.learns("User is allergic to peanuts", "User plays the cello")
-    answer = await page.client.post("/preview", json={"message": "What should I cook?"})
-    seen = answer.json()
-    assert "- [knowledge | 0.90] User is allergic to peanuts" in seen["block"]
-    assert 0 < seen["tokens"] <= seen["budget"]
-    assert "User is allergic to peanuts" in await page.post("preview", message="What should I cook?", whole=whole)
-    await page.client.put("/use", json={"use": False})
-    assert (await page.client.post("/preview", json={})).json()["used"] is False
-    assert "not used" in await page.get("preview")
-
-
 async def test_a_preview_tells_of_past_conversations_and_of_nothing_that_waits(page: Page) -> None:
     propose(page.facts, "User has asthma")
     text = "The harbour festival in Bergen was lovely."
@@ -63,12 +50,6 @@ async def test_a_preview_counts_exactly_from_the_first_one_on(page: Page, caplog
     seen = (await page.client.post("/preview", json={"message": "What should I cook?"})).json()
     assert seen["tokens"] == count_tokens(seen["block"]) + count_tokens(seen["recalled"])
     assert "estimated" not in caplog.text
-
-
-async def test_bad_input_names_its_field(page: Page) -> None:
-    wrong = await page.client.post("/preview", json={"message": ""})
-    assert (wrong.status_code, "message" in wrong.text) == (422, True)
-    await page.post("preview", message="x" * 2001, status=422)
 
 
 async def test_a_preview_is_word_for_word_what_the_graph_shows_a_new_thread() -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -112,24 +111,6 @@ async def test_a_later_turn_keeps_what_it_showed_and_adds_what_its_message_asks_
     assert "user: We sailed to Bergen" in second
 
 
-async def test_the_turn_after_old_lines_went_recalls_what_is_kept(talks: Talks) -> None:
-    days = 86_400
-    talks.another_process(replace(talks.settings, memory=replace(talks.settings.memory, journal_days=10)), talks.reader)
-    await talks.say("My cello teacher was called Bo", "first")
-    await talks.learn()
-    talks.clock.advance(8 * days)
-    await talks.say("My cello teacher is called Ines", "second")
-    await talks.learn()
-    await talks.until("asked", "Who teaches me the cello?", lambda prompt: "Bo" in prompt and "Ines" in prompt)
-    talks.clock.advance(5 * days)
-
-    await talks.service.aclean(talks.store)
-
-    prompt = await talks.say("Who teaches me the cello?", "next")
-    assert "called Ines" in prompt
-    assert "called Bo" not in prompt
-
-
 async def test_nothing_of_what_was_erased_stays_in_memory(talks: Talks) -> None:
     await talks.say("My cello teacher is called Ines", "first")
     await talks.learn()
@@ -145,22 +126,6 @@ async def test_nothing_of_what_was_erased_stays_in_memory(talks: Talks) -> None:
     talks.service.forget(ADA.segment)
 
     assert ADA not in recalling.held(talks.store)
-
-
-async def test_a_new_process_ranks_facts_at_once_and_past_turns_behind_its_first_turn(talks: Talks) -> None:
-    facts = FactStore(talks.store, "local", clock=talks.clock)
-    for number in range(120):
-        facts.create(f"Has seen harbour number {number} in the north of the country", "knowledge", 0.9)
-    facts.create("Plays the violoncello", "knowledge", 0.1)
-    await talks.say("My cello teacher is called Ines", "first")
-    await talks.learn()
-
-    talks.another_process(talks.settings, talks.reader)
-    talks.context = Context(memory_tokens=300)
-    prompt = await talks.say("Which violoncello do I play?", "cold")
-
-    assert "Plays the violoncello" in prompt
-    await talks.until("asked", "Who teaches me the cello?", lambda prompt: "Ines" in prompt)
 
 
 @pytest.mark.parametrize(("assistants", "users"), [("Pacific/Auckland", None), ("Europe/Oslo", "Pacific/Auckland")])

@@ -6,22 +6,18 @@ import os
 import signal
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractAsyncContextManager, closing
 from pathlib import Path
 
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 
-from graphs.persistence import connection
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.forgetting import aerase_fact
-from tests.mixed_work import work
 
 SHELF = ("shelf", "ada")
 WORDS = "my secret is xyzzy"
@@ -43,39 +39,6 @@ async def save(saver: DurableSqliteSaver, thread: str, words: str) -> None:
     checkpoint = empty_checkpoint()
     checkpoint["channel_values"] = {"said": words}
     await saver.aput({"configurable": {"thread_id": thread, "checkpoint_ns": ""}}, checkpoint, {}, {})
-
-
-@pytest.mark.timeout(900)
-def test_two_processes_do_mixed_work_on_one_folder_and_nobody_is_refused(tmp_path: Path, mixed_seconds: float) -> None:
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        each = list(pool.map(work, [tmp_path] * 2, range(2), [mixed_seconds] * 2))
-
-    assert [errors for _, errors in each] == [Counter(), Counter()]
-    assert all(len(done) == 6 and min(done.values()) >= 3 for done, _ in each), each
-    for name in ("checkpoints.sqlite", "store.sqlite"):
-        with closing(sqlite3.connect(tmp_path / name)) as file:
-            assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-
-
-async def test_threads_are_deleted_while_others_read(tmp_path: Path) -> None:
-    async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
-        for n in range(200):
-            await save(saver, "read", f"word{n} " * 100)
-        done = asyncio.Event()
-
-        async def read() -> None:
-            while not done.is_set():
-                assert len([found async for found in saver.alist({"configurable": {"thread_id": "read"}})]) == 200
-
-        readers = [asyncio.create_task(read()) for _ in range(3)]
-        for n in range(60):
-            await save(saver, f"thread{n}", WORDS)
-            await saver.adelete_thread(f"thread{n}")
-        log = tmp_path / "checkpoints.sqlite-wal"
-        await until(lambda: log.stat().st_size == 0)
-        done.set()
-        await asyncio.gather(*readers)
-    assert holding(tmp_path) == []
 
 
 async def delete_thread(saver: DurableSqliteSaver, store: DurableSqliteStore) -> None:
@@ -116,23 +79,6 @@ async def test_deleted_words_leave_the_log_once_nobody_reads_them(tmp_path: Path
             await asyncio.sleep(1.5)  # the first tries meet the readers
         await until(lambda: files[where].with_name(f"{files[where].name}-wal").stat().st_size == 0)
         assert holding(tmp_path) == []
-
-
-async def test_a_log_that_could_not_be_emptied_is_when_that_goes_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connection, "SOON_SECONDS", 0.01)
-    monkeypatch.setattr(connection, "_RETRY_SECONDS", (0.01,))
-    path = tmp_path / "store.sqlite"
-    path.write_bytes(b"This is no database. " * 400)  # as of a disk that cannot be read for a while
-    async with connection.emptying(path) as has_deleted:
-        has_deleted.set()
-        await until(lambda: "could not be emptied" in caplog.text)
-        path.unlink()
-        with closing(sqlite3.connect(path)) as file:
-            file.execute("PRAGMA journal_mode=WAL")
-            file.execute("CREATE TABLE words (text)")
-            await until(lambda: path.with_name("store.sqlite-wal").stat().st_size == 0)
 
 
 def _delete_and_hang(folder: Path) -> None:

@@ -1,20 +1,14 @@
 """Facts from a model over the OpenAI protocol: answers that break off, and servers that refuse schemas or bounds."""
 
 import json
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import count
-from types import FrameType
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from memory import ExtractionError
-from memory.config import ExtractionForm, MemoryConfig
+from memory.config import MemoryConfig
 from memory.extraction.extraction import extract_facts
 from memory.message import StoredMessage
 from tests.stub_model import ChatRequest, Reply, StubModel
@@ -67,33 +61,3 @@ def test_a_server_that_refuses_bounds_is_asked_with_the_bare_schema(stub: StubMo
     found = extract_facts(model(stub), LIKES)
     assert [change.content for change in found.changes] == ["Likes figs"]
     assert [bool(request.schema) for request in stub.requests] == [True, True]
-
-
-def calls_within(work: Callable[[], object]) -> int:
-    """Return how many calls of Python functions some work takes, in all threads that it starts."""
-    counted = count()
-
-    def seen(frame: FrameType, event: str, argument: object) -> None:
-        if event == "call":
-            next(counted)
-
-    threading.setprofile(seen)
-    sys.setprofile(seen)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)
-    return next(counted)
-
-
-@pytest.mark.parametrize("form", ["full", "brief"])
-def test_the_work_for_an_answer_that_is_no_json_does_not_grow_with_it(stub: StubModel, form: ExtractionForm) -> None:
-    def refused(chars: int) -> None:
-        stub.respond = lambda _: Reply(text=("Nothing of this is JSON. " * chars)[:chars])
-        with pytest.raises(ExtractionError):
-            extract_facts(model(stub), LIKES, config=MemoryConfig(extraction_form=form))
-
-    refused(100)  # what is only done the first time, is done
-    least, *others = (calls_within(partial(refused, chars)) for chars in (5_000, 20_000, 80_000))
-    assert max(others) < 1.5 * least

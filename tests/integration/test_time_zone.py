@@ -1,6 +1,5 @@
 """Where the user is: who says so, and what it changes. A day there begins at their midnight, not at that of UTC."""
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,12 +8,9 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.store.memory import InMemoryStore
 
-from graphs.turn.context import Context
 from memory.control import change_control, read_control
-from memory.door import arun, run
-from memory.extraction.extraction import extract_facts
+from memory.door import run
 from memory.journal.journal import read_journal
-from memory.message import StoredMessage
 from memory.namespaces import Owner
 from memory.turn import Closing, close_turn
 from memory.updates.conversation import ConversationContext
@@ -79,11 +75,6 @@ def test_erasing_everything_forgets_where_the_user_is() -> None:
     assert zone(store) == "UTC"
 
 
-def test_an_assistant_without_a_choice_has_none() -> None:
-    assert Context().time_zone == ""
-    assert Context(time_zone="Europe/Oslo").time_zone == "Europe/Oslo"
-
-
 # New Zealand is 12 hours ahead of UTC, and 13 from 2026-09-27, 02:00, on.
 @pytest.mark.parametrize(
     ("written", "day"),
@@ -105,20 +96,3 @@ def test_the_journal_has_the_days_of_the_user(written: str, day: str) -> None:
     (entry,) = run(store, read_journal(ADA, "initial"))
     assert entry.day == day
     assert f" {day}: I moved here yesterday" in model.prompts[0][1].text
-
-
-async def test_the_model_is_told_on_which_day_of_the_users_a_message_was_written() -> None:
-    message = StoredMessage("1", "user", "I moved to Napier yesterday.", "2026-11-22T11:30:00+00:00")
-    store = InMemoryStore()
-    await arun(store, change_control(ADA, time_zone=AUCKLAND))
-    fact = json.dumps(
-        {"facts": [{"message": 1, "content": "User moved to Napier", "category": "context", "confidence": 1}]}
-    )
-    model = RecordingModel(respond=lambda _: fact)
-
-    at_home = extract_facts(model, [message], time_zone=(await arun(store, read_control(ADA))).zone)
-    elsewhere = extract_facts(model, [message])
-
-    assert "Monday 2026-11-23: I moved to Napier yesterday." in model.prompts[0][1].text
-    assert "Sunday 2026-11-22: I moved to Napier yesterday." in model.prompts[1][1].text
-    assert at_home.changes[0].said_at == elsewhere.changes[0].said_at == message.time

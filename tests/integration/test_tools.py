@@ -8,12 +8,10 @@ import pytest
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
-from graphs.process.model_failures import ModelUnavailable
 from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from graphs.tools import TOOLS, time_tool
@@ -64,12 +62,6 @@ async def test_calls_without_ids_are_answered_each(missing: str | None) -> None:
     assert answer.text == "Noon."
 
 
-def test_the_shipped_tool_wants_nothing_of_the_model() -> None:
-    schema = convert_to_openai_tool(TOOLS[0])["function"]
-    assert (schema["name"], schema["parameters"]["properties"]) == ("current_time", {})
-    assert len(str(schema)) < 250  # it is sent with every call
-
-
 class Toolless(RecordingModel):
     """A model whose server refuses tools, as Ollama does."""
 
@@ -100,14 +92,6 @@ async def test_a_model_that_refuses_tools_is_asked_again_without_and_told_of_non
     assert await talk(model, Settings(model="openai:gemma3"), "Hi!", "Are you there?") == ["Hello.", "Yes."]
     assert model.told_of_tools == 1
     assert "openai:gemma3 takes no tools" in caplog.text
-
-
-async def test_a_call_that_fails_without_tools_too_had_another_fault() -> None:
-    model = Toolless(refusal="messages with role 'tool' must follow a call", respond=lambda _: RuntimeError("no"))
-    for _ in range(2):
-        with pytest.raises(ModelUnavailable):
-            await talk(model, Settings(model="openai:m"), "Hi!")
-    assert model.told_of_tools == 2
 
 
 class WithoutTools(RecordingModel):

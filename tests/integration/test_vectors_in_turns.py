@@ -104,28 +104,6 @@ async def test_a_turn_finds_by_meaning_what_shares_no_word_with_its_message() ->
     assert "peanuts" in await process.say(ASKED)
 
 
-async def test_a_fact_whose_vector_was_made_before_a_turn_saw_it_is_found_by_meaning_from_the_turn_after_on() -> None:
-    house = House()
-    process = await house.process()
-    await process.ready()
-    house.facts.create("Cannot stand lobster", "knowledge", 0.1)
-    await process.made()
-    for _ in range(3000):
-        if "lobster" in await process.say(ASKED):
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("the new fact is not found by meaning")
-
-
-async def test_a_turn_embeds_its_message_once_and_nothing_that_is_known() -> None:
-    process = await House().process()
-    await process.ready()
-    await process.say(ASKED)
-    assert process.embeddings.asked == [process.embeddings.asked[0]]
-    await process.say(ASKED)
-    assert len(process.embeddings.asked) == 1
-
-
 async def test_past_its_deadline_a_turn_goes_by_words_alone() -> None:
     process = await House().process(seconds=0.01)
     await process.ready()
@@ -152,16 +130,3 @@ async def test_another_embedder_compares_nothing_with_the_old_vectors_and_has_th
     await second.ready()
     assert "peanuts" in await second.say(ASKED)
     assert run(house.store, read_vectors(ADA, "initial", "first")) == {}
-
-
-async def test_a_pasted_message_is_found_by_meaning_too_and_its_vector_takes_two_bytes_a_number() -> None:
-    process = await House().process()
-    await process.ready()
-    await process.say("My cook gave me lobster. " * 300)
-    await process.service.adrain(process.house.store, ADA)
-    await process.made()
-    assert "lobster" in await process.say("What food did I get?")
-    assert len(process.house.store.search(ADA.namespace("vectors"), limit=1000)) == 63  # facts, and two turns
-    assert {len(vector) for vector in run(process.house.store, read_vectors(ADA, "initial", "meanings")).values()} == {
-        256
-    }

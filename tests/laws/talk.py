@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -39,6 +40,8 @@ from tests.untriggered import Untriggered
 AGENTS = ("agent", "agent sync")
 DOORS = ("graph", *AGENTS)
 """Every door; one that ends in `sync` is entered without `await`."""
+DEEP_AGENTS = ("deep agent", "deep agent sync")
+"""More doors, in an environment of their own."""
 DAY = 86_400.0
 PATIENT: dict[str, Any] = {"read_timeout_seconds": 60, "write_timeout_seconds": 60, "update_spacing_seconds": 0}
 """A busy machine is no store that is away."""
@@ -71,7 +74,7 @@ class Talk:
     """One deployment with its fakes, and one door to it.
 
     Args:
-        door: One of `DOORS`.
+        door: One of `DOORS` or `DEEP_AGENTS`.
         store: Where memory is kept.
         saver: Where threads are kept.
         tools: What the model may call.
@@ -119,15 +122,19 @@ class Talk:
                 checkpointer=self.saver, store=self.store
             )
         else:
-            self.graph = create_agent(
+            options: dict[str, Any] = {"state_schema": PalimpsestState} if door in AGENTS else {}
+            make: Any = create_agent
+            if door not in AGENTS:
+                make = pytest.importorskip("deepagents").create_deep_agent
+            self.graph = make(
                 self.chat,
                 tools=list(tools),
                 middleware=around(PalimpsestMemory(service=self.service, **choices)),
-                state_schema=PalimpsestState,
                 context_schema=MemoryContext,
                 checkpointer=self.saver,
                 store=self.store,
                 system_prompt="Be brief.",
+                **options,
             )
 
     def restarted(self) -> "Talk":
