@@ -138,7 +138,7 @@ e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with 
 
 test-postgres: $(VENV)/dev ## Run the tests of Postgres, and of three processes over one, with more crashes (KILLS=20)
 	@echo "Running the tests of Postgres ..."
-	@$(BIN)/python -m pytest $(wildcard tests/integration/test_*postgres*.py) \
+	@$(BIN)/python -m pytest $(addprefix tests/integration/test_,savers.py stores.py) \
 		tests/e2e/test_many_processes.py tests/e2e/test_database_breaks_off.py \
 		tests/e2e/test_deleted_under_any_saver.py --postgres --kills=$(or $(filter-out 30,$(KILLS)),20)
 
