@@ -88,7 +88,8 @@ async def test_an_error_of_the_database_rolls_the_batch_back(on_disk: DurableSql
     await on_disk.conn.execute(
         "CREATE TRIGGER full BEFORE INSERT ON store WHEN NEW.key = 'new' BEGIN SELECT RAISE(ABORT, 'disk full'); END"
     )
-    for bad, error in ((PutOp(SHELF, "new", {"n": 2}), "disk full"), (PutOp(SHELF, "bad", {"value": b"bytes"}), "bytes")):
+    full, unfit = PutOp(SHELF, "new", {"n": 2}), PutOp(SHELF, "bad", {"value": b"bytes"})
+    for bad, error in ((full, "disk full"), (unfit, "bytes")):
         with pytest.raises(Exception, match=error):
             await on_disk.abatch([PutOp(SHELF, "kept", None), PutOp(SHELF, "another", {"n": 2}), bad])
         assert [item.key for item in await on_disk.asearch(SHELF)] == ["kept"]
