@@ -386,8 +386,8 @@ MUTANTS = (
     Mutant(
         "a prepared summary of messages that were edited since",
         "memory/context/summarizer.py",
-        "return bool(part) and written ==",
-        "return bool(part) or written ==",
+        "return number > 0 and written ==",
+        "return number > 0 or written ==",
         ("tests/laws/test_rules_prepared.py",),
     ),
     Mutant(
@@ -1030,8 +1030,8 @@ MUTANTS = (
     Mutant(
         "instructions in the middle of a thread go with its summary",
         "memory/context/running_summary.py",
-        "sorted({*first, *(at for at in kept.values() if at < start)})",
-        "[*first]",
+        "if one.id in running.kept]",
+        "if False]",
         (KEEP,),
     ),
     Mutant(
@@ -1051,7 +1051,7 @@ MUTANTS = (
     Mutant(
         "a message that says nothing is sent",
         "memory/context/turns.py",
-        "if not calls and (not kept or (isinstance(kept, list) and all(map(_is_thought, kept)))):",
+        "if not calls and (not kept or _thinks_only(kept)):",
         "if False:",
         (KEEP,),
     ),

@@ -146,8 +146,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
             existing_summary_prompt=existing,
             name=self.name,
         )
-        budget = replace(node.summarizer.budget, trigger_messages=self._trigger_messages)
-        node.summarizer = replace(node.summarizer, budget=budget, frame=frame)
+        node.summarizer = replace(node.summarizer, trigger_messages=self._trigger_messages, frame=frame)
         return node
 
     @cached_property

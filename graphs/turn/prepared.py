@@ -107,15 +107,14 @@ class PreparedSummaries:
             share: While less than this share of the budget is there, it is too early.
         """
         with tolerated(logger, "no summary is written ahead of time"):
-            node = make()
-            if not (leaving := node.leaves_soon(state, share)):
+            if not (draft := make().draft(state, share)):
                 return
             kept, begun = self._kept.get(due.thread), _Prepared(due, time.monotonic())
             if kept is not None and kept.due == due:
                 if not kept.writing.done():
                     return
                 written = kept.written()
-                stands = written is not None and node.still_stands(state, written, leaving)
+                stands = written is not None and draft.is_begun_by(written)
                 if stands and not kept.has_failed:
                     return
                 begun.part = written if stands else None
@@ -123,14 +122,14 @@ class PreparedSummaries:
             def is_wanted() -> bool:
                 return self._kept.get(due.thread) is begun and not begun.is_over
 
-            def so_far(part: WrittenSummary) -> bool:
+            def goes_on(part: WrittenSummary) -> bool:
                 if is_wanted():
                     begun.part = part
                 return is_wanted()
 
             def work() -> WrittenSummary | None:
                 # It may have waited for a place: what was erased meanwhile, or is of no use, is sent to no model.
-                return node.prepare(state, leaving, begun=begun.part, so_far=so_far) if is_wanted() else None
+                return draft.write(begun.part, goes_on) if is_wanted() else None
 
             # A model that keeps failing is asked once a turn, and the log says so once.
             level = logging.DEBUG if kept is not None and kept.has_failed else logging.WARNING

@@ -112,18 +112,13 @@ async def aimport(
         lines: The export, which may be larger than memory: it is written in pieces, so not all or nothing.
 
     Raises:
-        ValueError: If the first line is not the header of an export, or the lines themselves raise it; the message says
-            if something was taken in before.
+        ValueError: If the first line is not the header of an export, or the lines themselves raise it: what was read
+            before is taken in, and may be sent again.
     """
     facts, done, is_there = FactEffects(owner, config, lambda: seconds), Imported(), False
     epoch = await arun(store, read_epoch(owner))
-    try:
-        async for piece in _pieces(lines, done):
-            is_there = await arun(store, _write(facts, epoch, seconds, piece, done))
-    except ValueError as error:
-        if is_there:
-            raise ValueError(f"{error}; some of what stands before it was taken in, and may be sent again") from error
-        raise
+    async for piece in _pieces(lines, done):
+        is_there = await arun(store, _write(facts, epoch, seconds, piece, done))
     if not is_there:
         return Imported()
     counts = (len(done.lines), done.known, len(done.refused) + done.refused_more)

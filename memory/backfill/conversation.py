@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import chain, count
 from typing import Any, Final, Literal, NamedTuple, Self
 
 from pydantic import TypeAdapter
@@ -94,10 +93,10 @@ def said_by(role: Role, text: object, time: object, name: str = "", id: object =
 
 
 def unique(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
-    """Return the messages in their order, with ids of their own where two have one and say different things."""
+    """Return the messages in their order, each once; with ids of their own where two have one and differ."""
     found: dict[str, StoredMessage] = {}
     for message in messages:
-        names = chain([message.id], (f"{message.id}-{n}" for n in count(1)))
-        named = next(one for one in (replace(message, id=name) for name in names) if found.get(one.id, one) == one)
-        found.setdefault(named.id, named)
+        if found.setdefault(message.id, message) != message:
+            other = replace(message, id=f"{message.id}-{digest(message.role, message.text, message.time)[:8]}")
+            found.setdefault(other.id, other)
     return tuple(found.values())

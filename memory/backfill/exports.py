@@ -52,7 +52,7 @@ def read_conversation(value: Json) -> Conversation:
             }
             leaf = value.get("current_leaf_message_uuid")
             return _branch("claude", value.get("uuid"), listed, leaf, value.get("created_at"))
-        if is_export(value):
+        if any(name in value for name in _MEMORIES):
             return Conversation("claude", "", facts=_remembered(value))
     except (TypeError, AttributeError) as error:  # a list for an id, a number for a list: no provider writes that
         raise ValueError("it is not of the form that ChatGPT and Claude write") from error
@@ -60,11 +60,6 @@ def read_conversation(value: Json) -> Conversation:
         "this is no conversation of ChatGPT (it has no `mapping`) nor of Claude (no `chat_messages`), and no message: "
         'a line must have role, content and time, as {"role": "user", "content": "Hello.", …}'
     )
-
-
-def is_export(value: Json) -> bool:
-    """Say whether it is an entry of a provider's export: a conversation, or what Claude remembers."""
-    return any(name in value for name in ("mapping", "chat_messages", *_MEMORIES))
 
 
 def _remembered(value: Json) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import Final
 from memory.archive.entries import FORMAT
 from memory.archive.importing import json_of
 from memory.backfill.conversation import Conversation, Flaw, text_id, unique
-from memory.backfill.exports import is_export, read_conversation, read_line
+from memory.backfill.exports import read_conversation, read_line
 from memory.message import StoredMessage, speaker_of
 
 Found = Iterator[Conversation | Flaw]
@@ -66,17 +66,24 @@ def _read_zip(path: Path) -> Found:
 
 def _read_json(raw: bytes, place: str, name: str) -> Found:
     """Yield the conversations of JSON: whole ones, and lines of messages, neighbours of one conversation together."""
-    entries = ((each_place, _read_entry(value, text_id(name))) for each_place, value in _entries(raw, place))
-    told = ((each_place, *entry) for each_place, entry in entries if entry)
-    for conversation, group in groupby(told, key=itemgetter(1)):
+
+    def read(where: str, value: object) -> tuple[str, Conversation | StoredMessage | Flaw] | None:
+        """Return a message after its conversation's id, or what stands alone; `None` for what neither side said."""
+        try:
+            if not isinstance(value, dict):
+                raise ValueError("it is no object of JSON in UTF-8")
+            return read_line(value, text_id(name)) if "role" in value else ("", read_conversation(value))
+        except ValueError as error:
+            return "", Flaw(where, str(error))
+
+    entries = filter(None, (read(*each) for each in _entries(raw, place)))
+    for conversation, group in groupby(entries, key=itemgetter(0)):
         messages = []
-        for each_place, _, found in group:
-            if isinstance(found, str):
-                yield Flaw(each_place, found)
-            elif isinstance(found, Conversation):
-                yield found
-            else:
+        for _, found in group:
+            if isinstance(found, StoredMessage):
                 messages.append(found)
+            else:
+                yield found
         if messages:
             speaker = speaker_of({one.name for one in messages if one.role == "user"})
             yield Conversation("jsonl", conversation, unique([one.heard(speaker) for one in messages]))
@@ -100,18 +107,7 @@ def _entries(raw: bytes, place: str) -> Iterator[tuple[str, object]]:
         whole = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"{place} is damaged or was cut off ({error}): download it once more") from error
-    held = whole.get("conversations") if isinstance(whole, dict) else whole
-    if isinstance(held, list):
-        yield from ((f"{place}, conversation {number}", value) for number, value in enumerate(held, 1))
-    if isinstance(whole, dict) and (is_export(whole) or "conversations" not in whole):
+    if isinstance(whole, list):
+        yield from ((f"{place}, conversation {number}", value) for number, value in enumerate(whole, 1))
+    else:
         yield place, whole
-
-
-def _read_entry(value: object, name: str) -> tuple[str, Conversation | StoredMessage | str] | None:
-    """Return a conversation, or a message after its conversation's id, or what is wrong; `None` for neither side."""
-    try:
-        if not isinstance(value, dict):
-            raise ValueError("it is no object of JSON in UTF-8")
-        return read_line(value, name) if "role" in value else ("", read_conversation(value))
-    except ValueError as error:
-        return "", str(error)

@@ -35,6 +35,7 @@ class Budget:
         keep_tokens: A cut goes down to so many tokens of messages; half of what the summary leaves by default, and at
             most: nearer to the brim the next summary would be due before as much is new as was kept.
         keep_messages: A cut goes down to so many messages at most, in whole units, and to `keep_tokens`.
+        portion_tokens: One call of a model summarizes so many tokens of messages, without showing the existing summary.
         trigger_messages: It is time to cut when so many messages are there, and not before, whatever their tokens.
 
     Raises:
@@ -46,10 +47,11 @@ class Budget:
     max_tokens_before_summary: int | None = None
     keep_tokens: int | None = None
     keep_messages: int | None = None
+    portion_tokens: int | None = None
     trigger_messages: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in ((each.name, getattr(self, each.name)) for each in fields(self)):
+        for name, value in ((each.name, getattr(self, each.name)) for each in fields(Budget)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value!r}")
         if self.max_summary_tokens >= self.max_tokens:

@@ -1,13 +1,12 @@
 """What a thread remembers of the messages that a summary replaced, and of those that left the view without one."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, takewhile
+from itertools import accumulate, islice, takewhile
 from typing import Any, Self
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from pydantic import NonNegativeInt
 
 from memory import prompts
 from memory.forms import read_as
@@ -45,16 +44,15 @@ class RunningSummary:
             are summarized, however many, is told by `summarized_ids`.
         last_summarized_message_id: The newest of them. In a thread that keeps its messages, all up to this one are
             summarized, but for the kept ones.
-        kept: Messages that stand for themselves though a later one is summarized, by their ids, each with its place
-            in the thread: system messages, and the question of a turn whose first tool results were summarized. What
-            is summarized need not be looked through for them.
+        kept: Ids of messages that stand for themselves though a later one is summarized: system messages, and the
+            question of a turn whose first tool results were summarized.
         order: The summarized ids again, oldest first: a set forgets which of them are newest.
     """
 
     summary: str
     summarized_message_ids: set[str] = field(default_factory=set)
     last_summarized_message_id: str | None = None
-    kept: dict[str, NonNegativeInt] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
     order: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -64,12 +62,10 @@ class RunningSummary:
         """Return what rebuilds this from a checkpoint, each id once; LangGraph's serializer asks for it."""
         return {**vars(self), "summarized_message_ids": [], "order": self._oldest_first()}
 
-    def extended(
-        self, summary: str, ids: Sequence[str], *, last: str | None, kept: Mapping[str, int]
-    ) -> "RunningSummary":
+    def extended(self, summary: str, ids: Sequence[str], *, last: str | None, kept: Iterable[str]) -> "RunningSummary":
         """Return the state after a further summary into which the messages with these ids went, oldest first."""
         newest = [*(one for one in self._oldest_first() if one not in ids), *ids][-REMEMBERED_IDS:]
-        return RunningSummary(summary, set(newest), last, dict(kept), newest)
+        return RunningSummary(summary, set(newest), last, set(kept), newest)
 
     def _oldest_first(self) -> list[str]:
         ids = self.summarized_message_ids
@@ -108,14 +104,12 @@ class DividedMessages:
         system: The system messages, equal ones once, without a summary's.
         live: What no summary stands for, oldest first, without thoughts in its text.
         kept: How many of the live ones stand before the last summarized message.
-        thread: All of them.
         running: What stands for the rest.
     """
 
     system: tuple[BaseMessage, ...] = ()
     live: tuple[BaseMessage, ...] = ()
     kept: int = 0
-    thread: Sequence[BaseMessage] = ()
     running: RunningSummary | None = None
 
     @property
@@ -136,8 +130,7 @@ class DividedMessages:
         end = next(at for at, one in enumerate(self.live, 1) if one.id == leaving[-1].id)
         moves_on = end > self.kept
         passed = self.live[: end if moves_on else self.kept]
-        stay = {message.id for message in (*self.system, *passed)} - gone
-        kept = {str(one.id): at for at, one in enumerate(self.thread) if one.id in stay}
+        kept = {str(message.id) for message in (*self.system, *passed)} - gone
         last = ids[-1] if moves_on else before.last_summarized_message_id
         live = tuple(one for one in self.live if one.id not in gone)
         return replace(self, live=live, running=before.extended(summary, ids, last=last, kept=kept))
@@ -149,18 +142,21 @@ def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> D
     Where the last summarized message is no longer there (edited away, or removed because its summary took its
     place), the summary message, or else the newest summarized message that is left, tells where the live ones begin.
     """
-    start = _first_live(messages, running) if running else 0
-    stay = {at: messages[at] for at in _standing(messages, start, running)} if running and start else {}
+    start, stay = 0, list[BaseMessage]()
+    if running and (start := _first_live(messages, running)):
+        # In compact mode a system message that came since the summary stands before the summary's, too.
+        stay += takewhile(lambda one: isinstance(one, SystemMessage), islice(messages, start))
+        # Without kept ones, what is summarized need not be looked through for them.
+        behind = islice(messages, len(stay), start) if running.kept else ()
+        stay += [one for one in behind if one.id in running.kept]
     live = messages[start:]
     # Classes first: a look at each message of a long thread takes as long as all else.
     if not set(map(type, live)) <= _NO_INSTRUCTIONS:
-        stay |= {at: one for at, one in enumerate(live, start) if isinstance(one, SystemMessage)}
+        stay += [one for one in live if isinstance(one, SystemMessage)]
         live = [one for one in live if not isinstance(one, SystemMessage)]
-    if not stay:
-        return DividedMessages((), all_spoken(live), 0, messages, running)
-    system = [one for one in stay.values() if isinstance(one, SystemMessage)]
-    kept = [one for one in stay.values() if not isinstance(one, SystemMessage)]
-    return DividedMessages(_told(system, running), all_spoken([*kept, *live]), len(kept), messages, running)
+    system = [one for one in stay if isinstance(one, SystemMessage)]
+    kept = [one for one in stay if not isinstance(one, SystemMessage)]
+    return DividedMessages(_told(system, running), all_spoken([*kept, *live]), len(kept), running)
 
 
 def _first_live(messages: Sequence[BaseMessage], running: RunningSummary) -> int:
@@ -173,17 +169,6 @@ def _first_live(messages: Sequence[BaseMessage], running: RunningSummary) -> int
                 if tail[at - 1].id in ends:
                     return len(messages) - len(tail) + at
     return 0
-
-
-def _standing(messages: Sequence[BaseMessage], start: int, running: RunningSummary) -> list[int]:
-    """Return where those before the live messages stand that no summary is for."""
-    kept = running.kept
-    if all(at < len(messages) and messages[at].id == identity for identity, at in kept.items()):
-        # In compact mode a system message that came since the summary stands before the summary's, too.
-        first = takewhile(lambda at: isinstance(messages[at], SystemMessage), range(start))
-        return sorted({*first, *(at for at in kept.values() if at < start)})
-    # Some have left the thread: compact mode, or somebody edited it.
-    return [at for at in range(start) if isinstance(messages[at], SystemMessage) or messages[at].id in kept]
 
 
 def _told(given: Sequence[BaseMessage], running: RunningSummary | None) -> tuple[BaseMessage, ...]:

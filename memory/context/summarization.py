@@ -1,7 +1,6 @@
 """The public face of the context tier: as functions, and as a node of a graph."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Literal, Required, Unpack, cast, get_args
 
 from langchain_core.language_models import LanguageModelLike
@@ -11,26 +10,24 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from typing_extensions import TypedDict
 
-from memory.context.budget import Budget, choose_cut
+from memory.context.budget import choose_cut
 from memory.context.running_summary import (
     HANDED_OVER,
     LEFT_OUT,
     SUMMARY_ID,
     RunningSummary,
-    WrittenSummary,
     divide,
     state_of,
 )
 from memory.context.summarizer import (
     Caller,
     Cut,
+    Draft,
     FlushHook,
     Measured,
     PreparedSummary,
-    SoFar,
     SummarizationResult,
     Summarizer,
-    still_stands,
 )
 from memory.context.summary_prompt import Prompt
 from memory.context.tokens import MessagesCounter, TokenCounter
@@ -78,8 +75,7 @@ class SummaryOptions(TypedDict, total=False):
 def _summarizer(options: SummaryOptions) -> Summarizer:
     """Return what decides under these options; the values they go into know the defaults, and refuse other names."""
     left: dict[str, Any] = {**options}
-    budget = {each.name: left.pop(each.name) for each in fields(Budget) if each.name in left}
-    return Summarizer(budget=Budget(**budget), counter=TokenCounter.of(left.pop("token_counter", None)), **left)
+    return Summarizer(counter=TokenCounter.of(left.pop("token_counter", None)), **left)
 
 
 def summarize_messages(
@@ -111,7 +107,7 @@ def summarize_messages(
             join what comes of it to that; when it gets too long, its middle goes. For models of
             a few billion parameters, which copy an existing summary instead of extending it.
         memory_flush_hook: Called with exactly the messages that are about to leave, when their summary exists.
-        prepared_summary: Called when a summary is due. What it returns, as `SummarizationNode.prepare` wrote it
+        prepared_summary: Called when a summary is due. What it returns, as a `SummarizationNode.draft` wrote it
             earlier, is used and no model is asked, if it still stands for the first of the messages that leave.
 
     Returns:
@@ -152,7 +148,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         name: The node's name in traces.
         summarize: `before` asks the model as soon as a summary is due, and the turn waits. `after` asks nobody: the
             view leaves out what does not fit, once the hook has it, until `prepared_summary` returns the summary that
-            you wrote after a turn, with `leaves_soon` and `prepare`. It needs a checkpointer.
+            you wrote after a turn, as its `draft`. It needs a checkpointer.
         options: As in `summarize_messages`. The model's tokens are kept out of the stream mode `messages`.
 
     Raises:
@@ -201,60 +197,23 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         has_failed = bool(failed_in) and failed_in == _turn_of(_with_ids(said, context))
         return await self.summarizer.outcome(now, caller, waits=self.summarize == "before", has_failed=has_failed)
 
-    def leaves_soon(self, state: object, share: float) -> list[BaseMessage]:
-        """Return the messages of a state that the next cut will take; empty if it is too early to say.
+    def draft(self, state: object, share: float) -> Draft | None:
+        """Return the summary that the next cut of a state will need, to be written before it is due.
 
         Args:
             state: The state as a turn leaves it.
-            share: While less than this share of `max_tokens` is there, it is too early.
+            share: While less than this share of `max_tokens` is there, it is too early to say: `None`.
         """
         now = self._measured(*self._read(state))
-        keep = self.summarizer.budget.keep_ahead(share, system=now.system, counts=now.counts, beside=now.beside)
-        return choose_cut(now.talk.live, now.counts, keep, ahead=True) if keep else []
-
-    def prepare(
-        self,
-        state: object,
-        leaving: Sequence[BaseMessage],
-        config: RunnableConfig | None = None,
-        *,
-        begun: WrittenSummary | None = None,
-        so_far: SoFar = lambda _: True,
-    ) -> WrittenSummary:
-        """Write the summary that the next cut of a state will need, before it is due; the state stays as it is.
-
-        Args:
-            state: The state as a turn leaves it.
-            leaving: What `leaves_soon` returned for it.
-            config: The run's.
-            begun: What an earlier try told `so_far` last, if it `still_stands`: it is gone on with.
-            so_far: Is told what a part of these messages comes to, each time the model has answered, and says whether
-                to go on.
-
-        Returns:
-            What `prepared_summary` is to return when the cut is due; a part of it, if it was not to go on.
-
-        Raises:
-            Exception: Whatever the model raises; `ValueError` if the summary is empty.
-        """
-        talk = self._measured(*self._read(state)).talk
-        return in_this_thread(self.summarizer.write_summary(talk, leaving, Caller(config), begun, so_far))
-
-    def still_stands(self, state: object, written: WrittenSummary, leaving: Sequence[BaseMessage]) -> bool:
-        """Say whether a prepared summary will do: what went into it is as it was, and the next cut begins with it.
-
-        Args:
-            state: The state as a turn leaves it.
-            written: What `prepare` returned, after this turn or an earlier one.
-            leaving: What `leaves_soon` returned for this state.
-        """
-        return still_stands(written, self._measured(*self._read(state)).talk, leaving)
+        keep = self.summarizer.keep_ahead(share, system=now.system, counts=now.counts, beside=now.beside)
+        leaving = choose_cut(now.talk.live, now.counts, keep, ahead=True) if keep else ()
+        return Draft(self.summarizer, now.talk, leaving) if leaving else None
 
     def update(self, state: object, result: SummarizationResult) -> dict[str, Any]:
         """Return the update that writes a result into the state it came from."""
         said, before = self._read(state)
         running, context = result.running_summary, {**before}
-        for key in (LEFT_OUT, HANDED_OVER) if result.failed else (LEFT_OUT, HANDED_OVER, NOT_SUMMARIZED):
+        for key in (LEFT_OUT, HANDED_OVER, NOT_SUMMARIZED):
             context.pop(key, None)
         if running is not None:
             context["running_summary"] = running
@@ -263,18 +222,15 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         for key, gone in ((LEFT_OUT, result.left_out), (HANDED_OVER, result.handed_over)):
             if gone.messages:
                 context[key] = plain(gone)
-        # A thread that never had a `context` is not given an empty one.
-        update: dict[str, Any] = {"context": context} if context or before else {}
-        if self.input_messages_key != self.output_messages_key:
-            written = result.messages
-        elif running is None:
+        written = result.messages
+        if self.input_messages_key == self.output_messages_key:
             written = [*_with_ids(said, before)]
-        else:
-            messages = _with_ids(said, before)
-            as_sent = {message.id: message for message in messages if message.id != SUMMARY_ID}
-            whole = (as_sent.get(one.id, one) for one in self.summarizer.composed(divide(messages, running)))
-            written = [RemoveMessage(REMOVE_ALL_MESSAGES), *whole]
-        return {self.output_messages_key: written, **update}
+            if running is not None:
+                as_sent = {message.id: message for message in written if message.id != SUMMARY_ID}
+                composed = self.summarizer.composed(divide(written, running))
+                written = [RemoveMessage(REMOVE_ALL_MESSAGES), *(as_sent.get(one.id, one) for one in composed)]
+        # A thread that never had a `context` is not given an empty one.
+        return {self.output_messages_key: written, **({"context": context} if context or before else {})}
 
     def _measured(self, said: GivenMessages, context: Mapping[str, Any]) -> Measured:
         messages = _with_ids(said, context)

@@ -31,7 +31,7 @@ from memory.context.running_summary import (
 )
 from memory.context.summary_prompt import WORDS_PER_TOKEN, Prompt, in_portions, prompt_of, summary_in
 from memory.context.tokens import TokenCounter, shared_counter
-from memory.door import tolerated
+from memory.door import in_this_thread, tolerated
 from memory.provider_reason import reason_logged
 from memory.text import digest, without_middle
 
@@ -42,9 +42,6 @@ FlushHook = Callable[[list[BaseMessage]], Awaitable[None] | None]
 
 PreparedSummary = Callable[[], Awaitable[WrittenSummary | None] | WrittenSummary | None]
 """Returns the summary that was written ahead of time, if there is one; it may be a coroutine function."""
-
-SoFar = Callable[[WrittenSummary], bool]
-"""Takes what a summary that is being written stands for already, and says whether to go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +138,8 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summarizer:
-    """Keeps a conversation within a budget. `summarize_messages` says what its choices mean.
+class Summarizer(Budget):
+    """Keeps a conversation within its budget. `summarize_messages` says what its choices mean.
 
     `frame` is how many tokens more a summary takes where it is shown in other words than ours.
 
@@ -151,19 +148,16 @@ class Summarizer:
     """
 
     model: LanguageModelLike
-    budget: Budget
     counter: TokenCounter = field(default_factory=shared_counter)
     initial_summary_prompt: Prompt = prompts.INITIAL_SUMMARY
     existing_summary_prompt: Prompt = prompts.UPDATE_SUMMARY
     final_prompt: ChatPromptTemplate | None = None
-    portion_tokens: int | None = None
     memory_flush_hook: FlushHook | None = None
     prepared_summary: PreparedSummary | None = None
     frame: int = 0
 
     def __post_init__(self) -> None:
-        if self.portion_tokens is not None and self.portion_tokens < 1:
-            raise ValueError(f"portion_tokens must be at least 1, not {self.portion_tokens!r}")
+        Budget.__post_init__(self)
         prompt = self.existing_summary_prompt
         if isinstance(prompt, str) and "{existing_summary}" not in prompt:
             raise ValueError("existing_summary_prompt must contain {existing_summary}")
@@ -197,8 +191,8 @@ class Summarizer:
             has_failed: Whether the turn's summary failed already: then nobody is asked again.
         """
         talk, left_out, is_due = now.talk, set[str | None](), False
-        if self.budget.is_exceeded(now.counts, now.beside):
-            keep = self.budget.keep(now.system)
+        if self.is_exceeded(now.counts, now.beside):
+            keep = self.keep(now.system)
             leaving = choose_cut(talk.live, now.counts, keep)
             if waits and not leaving and self.view(talk)[1]:
                 # Tool calls cannot be shortened: what goes for their sake is worth a summary, however little.
@@ -222,7 +216,7 @@ class Summarizer:
         cut, summary = self._usable(now, prepared, leaving, waits=waits)
         is_ready = bool(cut)
         if waits and not cut:
-            cut, summary = leaving, (await self.write_summary(talk, leaving, caller))["summary"]
+            cut, summary = leaving, (await Draft(self, talk, leaving).awrite(caller))["summary"]
         after = talk.summarized(summary, cut) if cut else talk
         view, left_out = self.view(after, now.handed, _ids(leaving))
         gone = _ids(cut) | (set() if waits else left_out)
@@ -243,13 +237,13 @@ class Summarizer:
 
         It stands for the first of the messages that leave, and the rest fits beside it; or nobody waits for a better.
         """
-        if not isinstance(prepared, dict) or not still_stands(prepared, now.talk, leaving):
+        if not isinstance(prepared, dict) or not Draft(self, now.talk, leaving).is_begun_by(prepared):
             return (), ""
         part, summary = leaving[: len(prepared["ids"])], prepared["summary"]
         tokens = self.summary_tokens(summary)
         rest = sum(now.counts) - self.counter(part)
-        fits = not waits or rest + now.system + tokens <= self.budget.max_tokens
-        return (part, summary) if fits and tokens <= self.budget.max_summary_tokens else ((), "")
+        fits = not waits or rest + now.system + tokens <= self.max_tokens
+        return (part, summary) if fits and tokens <= self.max_summary_tokens else ((), "")
 
     def view(
         self, talk: DividedMessages, *without: Collection[str | None]
@@ -261,16 +255,16 @@ class Summarizer:
             without: Ids of what is left out while not all fit, one collection after another; an answer goes with its
                 question. The longest of what stays are shortened.
         """
-        budget, counter, running = self.budget, self.counter, talk.running
+        counter, running = self.counter, talk.running
         if running:
             running = replace(running, summary=self.shortened(running.summary))  # its share was larger once
         summary = self.summary_tokens(running.summary) if running else 0
-        system, half = [*talk.system], (budget.max_tokens - summary) // 2
+        system, half = [*talk.system], (self.max_tokens - summary) // 2
         if counter(system) > half:
-            logger.warning("system messages take more than half of %d tokens: they are shortened", budget.max_tokens)
+            logger.warning("system messages take more than half of %d tokens: they are shortened", self.max_tokens)
             whole = SystemMessage("\n\n".join(message.text for message in system), id=system[-1].id)
             system = [shorten(whole, half, counter)]
-        room = budget.room(counter(system) + summary)
+        room = self.room(counter(system) + summary)
         live = [*talk.live]
         newest = newest_question(units(live, counter.each(live)))
         asked = {live[at].id for at in newest.places} if newest else set()
@@ -305,63 +299,86 @@ class Summarizer:
 
     def shortened(self, summary: str) -> str:
         """Return the summary within its share, the middle of a longer one left out."""
-        share = self.budget.max_summary_tokens
+        share = self.max_summary_tokens
         if self.summary_tokens(summary) <= share:
             return summary
         return shorten_text(summary, max(1, share - self.summary_tokens("")), self.counter)
 
-    async def write_summary(
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The summary of messages that leave a conversation, oldest first, before it is written."""
+
+    summarizer: Summarizer
+    talk: DividedMessages
+    leaving: Sequence[BaseMessage]
+
+    def so_far(self, summary: str, number: int) -> WrittenSummary:
+        """Return a summary of the first messages as plain data, with what tells later if it still stands for them."""
+        part = self.leaving[:number]
+        said = (told for message in part for told in (str(message.id), without_middle(message.text)))
+        return {"summary": summary, "ids": [one.id for one in part], "of": digest(self.talk.summary, *said)}
+
+    def is_begun_by(self, written: WrittenSummary) -> bool:
+        """Say whether a summary does for the first of these messages: what went into it is as it was."""
+        number = len(written["ids"])
+        return number > 0 and written == self.so_far(written["summary"], number)
+
+    def write(
+        self, begun: WrittenSummary | None = None, goes_on: Callable[[WrittenSummary], bool] = lambda _: True
+    ) -> WrittenSummary:
+        """Write it, in this thread; the conversation stays as it is.
+
+        Args:
+            begun: What an earlier try told `goes_on` last, if the draft `is_begun_by` it: it is gone on with.
+            goes_on: Is told what a part of these messages comes to, each time the model has answered, and says whether
+                to go on.
+
+        Returns:
+            What `prepared_summary` is to return when the cut is due; a part of it, if it was not to go on.
+
+        Raises:
+            Exception: Whatever the model raises; `ValueError` if the summary is empty.
+        """
+        return in_this_thread(self.awrite(Caller(), begun, goes_on))
+
+    async def awrite(
         self,
-        talk: DividedMessages,
-        leaving: Sequence[BaseMessage],
         caller: Caller,
         begun: WrittenSummary | None = None,
-        so_far: SoFar = lambda _: True,
+        goes_on: Callable[[WrittenSummary], bool] = lambda _: True,
     ) -> WrittenSummary:
-        """Write the summary of messages that leave a conversation; `SummarizationNode.prepare` says how."""
-        summary, done = (begun["summary"], len(begun["ids"])) if begun else (talk.summary, 0)
-        if begun and done >= len(leaving):
-            return begun
-        ends = {unit.places.stop for unit in units(leaving, self.counter.each(leaving))}
+        """Do what `write` does, as the caller asks models."""
+        by, leaving = self.summarizer, self.leaving
+        summary, done = (begun["summary"], len(begun["ids"])) if begun else (self.talk.summary, 0)
+        ends = {unit.places.stop for unit in units(leaving, by.counter.each(leaving))}
         places = {message.id: at for at, message in enumerate(leaving)}
-        share = self.budget.max_summary_tokens
-        most, room = max(1, int(share * WORDS_PER_TOKEN)), self.budget.room(share)
-        new = talk.fresh(_ids(leaving[done:]))
-        for portion in in_portions(new, min(room, self.portion_tokens or room), self.counter):
-            shown = summary if self.portion_tokens is None else ""
-            prompt = self.existing_summary_prompt if shown else self.initial_summary_prompt
-            written = summary_in(await caller.ask(self.model, prompt_of(prompt, portion, shown, most)))
+        share = by.max_summary_tokens
+        most, room = max(1, int(share * WORDS_PER_TOKEN)), by.room(share)
+        new = self.talk.fresh(_ids(leaving[done:]))
+        for portion in in_portions(new, min(room, by.portion_tokens or room), by.counter):
+            shown = summary if by.portion_tokens is None else ""
+            prompt = by.existing_summary_prompt if shown else by.initial_summary_prompt
+            written = summary_in(await caller.ask(by.model, prompt_of(prompt, portion, shown, most)))
             if not written:
                 raise ValueError("the model returned an empty summary")
             # A model that reads portions is a small one: what it writes shorter may lose nearly all.
-            if self.portion_tokens is not None:
+            if by.portion_tokens is not None:
                 written = f"{summary}\n{written}" if summary else written
-            elif self.summary_tokens(written) > share:
+            elif by.summary_tokens(written) > share:
                 words = prompts.SHORTER_SUMMARY.replace("{max_words}", str(most)).replace("{summary}", written)
-                shorter = summary_in(await caller.ask(self.model, [HumanMessage(words)]))
-                written = min(shorter or written, written, key=self.summary_tokens)
-            summary = self.shortened(written)
+                shorter = summary_in(await caller.ask(by.model, [HumanMessage(words)]))
+                written = min(shorter or written, written, key=by.summary_tokens)
+            summary = by.shortened(written)
             end = places[portion[-1].id] + 1
             # A cut never comes between a call of a tool and its result.
-            if end in ends and not so_far(part := _written_summary(summary, talk, leaving[:end])):
+            if end in ends and not goes_on(part := self.so_far(summary, end)):
                 return part
-        return _written_summary(summary, talk, leaving)
+        return self.so_far(summary, len(leaving))
 
 
 def _ids(messages: Iterable[BaseMessage]) -> set[str | None]:
     return {message.id for message in messages}
-
-
-def _written_summary(summary: str, talk: DividedMessages, messages: Sequence[BaseMessage]) -> WrittenSummary:
-    """Return a summary as plain data, with what tells later whether it still stands for the same."""
-    said = (part for message in messages for part in (str(message.id), without_middle(message.text)))
-    return {"summary": summary, "ids": [message.id for message in messages], "of": digest(talk.summary, *said)}
-
-
-def still_stands(written: WrittenSummary, talk: DividedMessages, leaving: Sequence[BaseMessage]) -> bool:
-    """Say whether a summary does for the first of the messages that leave: what went into it is as it was."""
-    part = leaving[: len(written["ids"])]
-    return bool(part) and written == _written_summary(written["summary"], talk, part)
 
 
 @functools.lru_cache(maxsize=128)

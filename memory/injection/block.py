@@ -1,17 +1,17 @@
 """Memory as prompt text: escaped so that no content can forge structure, measured so that it fits. Pure."""
 
-import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Final
 
 from memory import prompts
-from memory.config import CATEGORIES
 from memory.context.tokens import count_tokens
 from memory.facts.fact import Fact
+from memory.forms import read_as
 from memory.recall import Document
 from memory.screening.door import without_suspects
 from memory.text import one_line
@@ -27,6 +27,7 @@ _LABELS: Final = {
 # A content with `[goal | 0.90]` in it would look like two facts: it is shown as `(goal | 0.90)`.
 _LABEL = re.compile(r"\[([^\[\]|]*\|[^\[\]]*)\]")
 _FRAME: Final = prompts.MEMORY_BLOCK.format(memory="")
+_NEEDED: Final = ("content", "category", "confidence", "status")
 _ESCAPES = str.maketrans({"<": "&lt;", ">": "&gt;"})
 
 
@@ -37,7 +38,8 @@ class MemoryData:
     Attributes:
         user: Texts under `work`, `personal` and `topOfMind`.
         history: Texts under `recent`, `earlier` and `background`.
-        facts: `Fact`s, or mappings with `content`, `category` and `confidence`; the order does not matter.
+        facts: `Fact`s, or mappings with `content`, `category` and `confidence`; the order does not matter. What is no
+            fact is left out.
     """
 
     user: Mapping[str, object] = field(default_factory=dict)
@@ -73,12 +75,10 @@ def format_memory_for_injection(
         if isinstance(said := memory.get(side), Mapping)
         for name, text in said.items()
     }
-    known = memory.get("facts")
-    facts = [
-        each if isinstance(each, Fact) else _fact_of(each)
-        for each in (known if isinstance(known, Sequence) else ())
-        if isinstance(each, Fact | Mapping)
-    ]
+    known, facts = memory.get("facts"), list[Fact]()
+    for each in known if isinstance(known, Sequence) else ():
+        with suppress(ValueError):
+            facts.append(each if isinstance(each, Fact) else read_as(Fact, each, _NEEDED))
     return _text(_sections(texts), facts, max_tokens, token_counter)
 
 
@@ -124,21 +124,6 @@ def fact_line(fact: Fact) -> str:
 
 def _labelled(fact: Fact, shown: str) -> str:
     return f"- [{fact.category} | {fact.confidence:.2f}] {shown}"
-
-
-def _fact_of(said: Mapping[str, object]) -> Fact:
-    """Return the fact that anybody may have written down, category and confidence within their bounds."""
-    category, confidence, content = (said.get(name) for name in ("category", "confidence", "content"))
-    strength = 0.0
-    # Infinities and NaN say nothing; a comparison takes whole numbers that are too long for a float.
-    if isinstance(confidence, int | float) and not isinstance(confidence, bool) and abs(confidence) < math.inf:
-        strength = float(min(1, max(0, confidence)))
-    return Fact(
-        content=content if isinstance(content, str) else "",
-        category=next((known for known in CATEGORIES if known == category), "context"),
-        confidence=strength,
-        status="active" if said.get("status", "active") == "active" else "quarantined",
-    )
 
 
 @lru_cache(maxsize=20_000)

@@ -153,15 +153,11 @@ def test_F9_no_content_forges_a_line_a_section_or_the_end_of_the_block(memory: d
     assert not any(char in "".join(lines) for char in "<>\r\u2028\x85\x00\u202e")
 
 
-def test_F9_a_confidence_longer_than_any_float_is_the_highest() -> None:
-    assert "- [goal | 1.00] odd" in format_memory_for_injection({"facts": [fact("odd", 10**400)]})
+@pytest.mark.parametrize("confidence", [float("nan"), float("inf"), True, None, "0.9", 10**400, 7.5])
+def test_F9_what_is_no_fact_is_left_out(confidence: Any) -> None:
+    facts = [fact("odd", confidence), fact("sure", 0.1), fact("odd", 0.2, "mood"), {}, "odd"]
 
-
-@pytest.mark.parametrize("confidence", [float("nan"), float("inf"), True, None, "0.9"])
-def test_F9_an_unreadable_confidence_sorts_last(confidence: Any) -> None:
-    facts = [fact("odd", confidence), fact("sure", 0.1)]
-
-    assert format_memory_for_injection({"facts": facts}).endswith("- [goal | 0.10] sure\n- [goal | 0.00] odd")
+    assert format_memory_for_injection({"facts": facts}) == "Facts:\n- [goal | 0.10] sure"
 
 
 @pytest.mark.parametrize("budget", [-1, 1.5, True, None, "100"])

@@ -48,7 +48,9 @@ class Chat:
 
     def write(self, messages: list[BaseMessage]) -> None:
         state = {"messages": messages, "context": self.context}
-        self.ready = self.node.prepare(state, self.node.leaves_soon(state, 1.0))
+        draft = self.node.draft(state, 1.0)
+        assert draft
+        self.ready = draft.write()
 
 
 def ids(messages: list[BaseMessage]) -> list[str]:
@@ -112,7 +114,9 @@ def test_a_part_of_a_summary_is_used_too_and_what_it_lacks_stays_left_out() -> N
         told.append(part)
         return False
 
-    chat.ready = chat.node.prepare(state, chat.node.leaves_soon(state, 1.0), so_far=so_far)
+    draft = chat.node.draft(state, 1.0)
+    assert draft
+    chat.ready = draft.write(goes_on=so_far)
     assert [chat.ready] == told
     seen = chat.turn(talk(13))
     assert chat.context["running_summary"].summarized_message_ids == {*told[0]["ids"]}

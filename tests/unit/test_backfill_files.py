@@ -44,7 +44,6 @@ def test_an_export_is_read_from_its_zip_its_list_and_one_conversation(make: Any,
         read(tmp_path, json.dumps([value])),
         read(tmp_path, json.dumps([value], indent=2)),
         read(tmp_path, b"\xef\xbb\xbf\n " + json.dumps([value]).encode()),
-        read(tmp_path, json.dumps({"conversations": [value]}, indent=1)),
         read(tmp_path, json.dumps(value, indent=1)),
         read(tmp_path, json.dumps(value) + "\n"),
     ]
