@@ -112,6 +112,31 @@ async def test_what_waits_is_shown_and_found_and_used_by_nothing_before_the_yes(
     assert f"Has {what}" in await person.recalled("So what do I have on Mondays?")
 
 
+async def test_no_line_tells_what_waits_though_it_was_said_before_anybody_was_asked() -> None:
+    person = Person()
+    await person.learns("My insulin lies beside the butter")
+    assert "butter" in await person.recalled("Where is my insulin?")
+    await person.asks_about("sensitive")
+    await person.learns("I have insulin", thread="later")
+    (waits,) = await person.waiting()
+    assert "butter" not in await person.recalled("Where may my insulin be?")
+    await person.api("PATCH", f"/facts/{waits['id']}", {"status": "active"})
+    assert "butter" in await person.recalled("So where is my insulin?")
+
+
+async def test_what_a_deleted_fact_came_from_is_not_told_when_the_facts_own_history_is_gone() -> None:
+    person = Person(context=WITH_TOOLS, memory={"history_days": 30, "journal_days": 365})
+    await person.learns("I have tea, with honey on Mondays")
+    assert "honey" in await person.calls("search_memory", query="Mondays")
+    (fact,) = (await person.api("GET", "/facts"))["facts"]
+    await person.api("DELETE", f"/facts/{fact['id']}", status=204)
+    person.clock.advance(40 * DAY)
+    await person.service.aclean(person.store)
+    assert (await person.api("GET", "/facts?status=ended"))["facts"] == []
+    assert "honey" not in await person.calls("search_memory", query="Mondays")
+    assert "honey" not in await person.recalled("What of Mondays?")
+
+
 async def test_what_a_deployment_asks_everybody_about_waits_whatever_they_chose() -> None:
     person = Person(memory={"approval": "sensitive"})
     await person.asks_about("off")
