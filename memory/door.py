@@ -31,7 +31,7 @@ from contextlib import (
     asynccontextmanager,
     contextmanager,
 )
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial, wraps
 from inspect import isawaitable
@@ -50,7 +50,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 U = TypeVar("U")
 V = TypeVar("V")
-W = TypeVar("W")
 
 Batch = Sequence[Op]
 """Operations for the store in one go. It has to be a list, which handlers know it by; the type lets it hold any."""
@@ -86,30 +85,27 @@ class Write:
         effects: Yields batches for the store, and returns the value.
     """
 
-    names: tuple[str, ...]
+    names: Sequence[str]
     effects: Any
 
 
 def transaction(operation: Callable[P, T]) -> Callable[P, T]:
-    """Make what yields batches one transaction of its owner: its first argument, or the `owner` of that.
+    """Make what yields batches one transaction of its first argument: of an owner, of a thread's id, or of a value.
 
-    Where that argument is of a thread, no erase of the thread begins meanwhile.
+    That is of its `owner`, and of its `thread_id`, if it has one: no erase of the thread begins meanwhile.
     """
 
     @wraps(operation)
     def whole(*args: P.args, **kwargs: P.kwargs) -> Any:
         of: Any = args[0]
-        owner = of if isinstance(of, Owner) else of.owner
-        thread_id = getattr(of, "thread_id", "")
-        names = (owner.segment, thread_name(thread_id)) if thread_id else (owner.segment,)
+        owner = of if isinstance(of, Owner) else getattr(of, "owner", None)
+        thread_id = of if isinstance(of, str) else getattr(of, "thread_id", "")
+        names = [owner.segment] if owner else []
+        if thread_id:
+            names.append(thread_name(thread_id))
         return (yield Write(names, operation(*args, **kwargs)))
 
     return cast("Callable[P, T]", whole)
-
-
-def in_transaction(names: tuple[str, ...], effects: Any) -> Any:
-    """Do what yields batches as one transaction under these names."""
-    return (yield Write(names, effects))
 
 
 def thread_name(thread_id: str) -> str:
@@ -181,10 +177,6 @@ def side_by_side(one: StoreEffects[T], two: StoreEffects[U], /) -> StoreEffects[
 def side_by_side(
     one: StoreEffects[T], two: StoreEffects[U], three: StoreEffects[V], /
 ) -> StoreEffects[tuple[T, U, V]]: ...
-@overload
-def side_by_side(
-    one: StoreEffects[T], two: StoreEffects[U], three: StoreEffects[V], four: StoreEffects[W], /
-) -> StoreEffects[tuple[T, U, V, W]]: ...
 @overload
 def side_by_side(
     one: StoreEffects[Any],
@@ -304,6 +296,9 @@ def run(
 
     carry_out = store.batch if seconds is None else batch
 
+    async def at_once(ops: Sequence[Op]) -> list[Any]:
+        return carry_out(ops)
+
     def write(asked: Write) -> Any:
         patience, loop = seconds or STORE_SECONDS, getattr(store, "loop", None)
         if isinstance(loop, asyncio.AbstractEventLoop):
@@ -313,7 +308,7 @@ def run(
         with ExitStack() as turns:
             for name in asked.names:
                 turns.enter_context(turn_of(name).held(patience))
-            return in_this_thread(_perform(_collected(asked.effects), {list: carry_out}))
+            return in_this_thread(_transacted(asked, at_once))
 
     return in_this_thread(_perform(effects, {list: carry_out, Write: write, **(others or {})}))
 
@@ -367,7 +362,7 @@ async def _awrite(store: BaseStore, asked: Write, seconds: float, *, aside: bool
                 # A cancelled batch of LangGraph's SQLite store may leave its connection in a transaction, for good.
                 return batch(ops) if isinstance(store, Transactional) else asyncio.shield(batch(ops))
 
-            return await _perform(_collected(asked.effects), {list: carry_out}, aside=aside)
+            return await _transacted(asked, carry_out, aside=aside)
 
     task = asyncio.ensure_future(work())
     try:
@@ -392,71 +387,67 @@ async def arun_patiently(store: BaseStore, effects: Callable[[], StoreEffects[T]
     return await arun(store, effects())
 
 
-@dataclass(frozen=True, slots=True)
+async def _transacted(asked: Write, batch: Batching, *, aside: bool = False) -> Any:
+    """Carry out what a transaction asks for: its reads by batches as they come, and all its writes by the last one."""
+    inside = _Inside(batch)
+
+    def part(asked: Write) -> Coroutine[Any, Any, Any]:
+        return _perform(asked.effects, {list: inside.carry_out, Write: part}, aside=aside)
+
+    value = await part(asked)
+    if inside.written:
+        await batch([*inside.written.values()])
+    return value
+
+
 class _Inside:
-    """What a transaction has read so far, and what it will have written, with the item that will be there then."""
+    """What a transaction has read so far, and what it will have written: each read is done once, and sees the writes.
 
-    read: dict[str, Any] = field(default_factory=dict)
-    written: dict[tuple[tuple[str, ...], str], tuple[PutOp, Item | None]] = field(default_factory=dict)
+    Nobody else writes the user's rows meanwhile.
+    """
 
-    def carried_out(self, batch: Sequence[Op]) -> StoreEffects[list[Any]]:
-        """Read what is not known yet, as nobody else writes the user's rows meanwhile; return what a batch finds."""
+    def __init__(self, batch: Batching) -> None:
+        self._batch, self._read = batch, dict[str, Any]()
+        self.written: dict[tuple[tuple[str, ...], str], PutOp] = {}
+
+    async def carry_out(self, ops: Sequence[Op]) -> list[Any]:
+        """Return what a batch finds; what it writes is kept."""
         asked: dict[str, Op] = {}
-        for op in batch:
+        for op in ops:
             name = "" if isinstance(op, PutOp) else repr(op)
-            if isinstance(op, SearchOp) and len(self.read.get(name, ())) >= op.limit:
+            if isinstance(op, SearchOp) and len(self._read.get(name, ())) >= op.limit:
                 # It ended at its limit: what is deleted here takes the place of what it did not find.
-                self.read.pop(name)
-            if name and name not in self.read:
+                self._read.pop(name)
+            if name and name not in self._read:
                 asked[name] = op._replace(limit=op.limit + len(self.written)) if isinstance(op, SearchOp) else op
         if asked:
-            self.read.update(zip(asked, (yield [*asked.values()]), strict=True))
-        results = [None if isinstance(op, PutOp) else self._found(op) for op in batch]
-        now = datetime.now(UTC)  # as a store would
-        for op in batch:
-            if isinstance(op, PutOp):
-                place = tuple(op.namespace), op.key
-                item = None
-                if op.value is not None:
-                    item = Item(value=dict(op.value), key=op.key, namespace=place[0], created_at=now, updated_at=now)
-                self.written[place] = op, item
+            self._read.update(zip(asked, await self._batch([*asked.values()]), strict=True))
+        results = [None if isinstance(op, PutOp) else self._found(op) for op in ops]
+        self.written.update(((tuple(op.namespace), op.key), op) for op in ops if isinstance(op, PutOp))
         return results
 
     def _found(self, op: Op) -> Any:
         """Return what a read finds behind the writes."""
-        found = self.read[repr(op)]
+        found = self._read[repr(op)]
         if isinstance(op, GetOp):
-            return self.written.get((tuple(op.namespace), op.key), (None, found))[1]
+            written = self.written.get((tuple(op.namespace), op.key))
+            return _item_of(written) if written else found
         if not isinstance(op, SearchOp):
             return found
-        prefix, fields = tuple(op.namespace_prefix), op.filter or {}
-        new = [item for (place, _), (_, item) in self.written.items() if place[: len(prefix)] == prefix and item]
+        prefix, fields = tuple(op.namespace_prefix), (op.filter or {}).items()
+        new = [_item_of(each) for (place, _), each in self.written.items() if place[: len(prefix)] == prefix]
         return [
             *(item for item in found if (tuple(item.namespace), item.key) not in self.written),
-            *(item for item in new if all(item.value.get(name) == each for name, each in fields.items())),
+            *(item for item in new if item and fields <= item.value.items()),
         ]
 
 
-def _collected(effects: Any, inside: _Inside | None = None) -> Any:
-    """Return effects of which each read is done once, and sees the writes before it; all writes are the last batch."""
-    here = inside or _Inside()
-    step: Callable[[], Any] = partial(next, effects)
-    while True:
-        try:
-            effect = step()
-        except StopIteration as stop:
-            value = stop.value
-            break
-        part = _collected(effect.effects, here) if isinstance(effect, Write) else here.carried_out(effect)
-        try:
-            result = yield from part
-        except Exception as error:  # whatever it is, the generator decides
-            step = partial(effects.throw, error)
-        else:
-            step = partial(effects.send, result)
-    if inside is None and here.written:
-        yield [op for op, _ in here.written.values()]
-    return value
+def _item_of(write: PutOp) -> Item | None:
+    """Return the item that is there once it is written, as a store would."""
+    if write.value is None:
+        return None
+    now = datetime.now(UTC)
+    return Item(value=dict(write.value), key=write.key, namespace=write.namespace, created_at=now, updated_at=now)
 
 
 def in_daemon_thread(call: Callable[[], T], name: str = "palimpsest-model") -> Future[T]:

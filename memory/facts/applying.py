@@ -2,7 +2,6 @@
 
 import logging
 import uuid
-from collections import defaultdict
 from dataclasses import replace
 
 from memory.config import MemoryConfig, stricter
@@ -77,76 +76,66 @@ def _record_keys(thread_id: str, change: Change) -> list[str]:
 
 def apply(facts: FactSet, extraction: Extraction, thread_id: str) -> Outcome:
     """Make the changes that were found in a thread, but those that would bring back what was deleted. Pure."""
-    return _Applying(facts, thread_id).outcome(extraction)
+    done = _Applying(facts, thread_id)
+    for refusal in extraction.refused:
+        # A suspected order, secret or number is kept for review: nothing injects it.
+        is_kept = refusal.reason in ("instruction_like", "suspected", "unfounded")
+        if is_kept and not facts.saying(refusal.content):
+            facts.add(done.draft(refusal, "quarantined"))
+    refused = [*extraction.refused]
+    refused += [change.refused(reason) for change in extraction.changes if (reason := done.make(change))]
+    # The weakest go; new facts that found no room are refused.
+    lost = [fact for fact in facts.limit() if fact.id in done.created]
+    refused += [Refusal(reason="full", content=fact.content, category=fact.category) for fact in lost]
+    waiting = tuple(each for each in done.waiting if each in facts.rows)
+    if waiting:  # who holds the journal has to leave out what they came from
+        facts.count_edit()
+    created = tuple(each for each in done.created if each in facts.rows)
+    return Outcome(
+        created=created,
+        confirmed=tuple(done.confirmed),
+        superseded=tuple(done.superseded),
+        refused=tuple(refused),
+        waiting=waiting,
+    )
 
 
 class _Applying:
-    """One extraction on its way into the facts of a thread's user."""
+    """One extraction on its way into the facts of a thread's user, and what becomes of facts, by their ids."""
 
     def __init__(self, facts: FactSet, thread_id: str) -> None:
         self._facts, self._thread_id, self._is_import = facts, thread_id, is_imported(thread_id)
         self._approval = stricter(facts.config.approval, facts.control.approval)
-        # Ids, by what became of the facts, in the order in which it did.
-        self._done: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        # In the order in which it was done.
+        self.created, self.confirmed, self.superseded, self.waiting = (dict[str, None]() for _ in range(4))
 
-    def outcome(self, extraction: Extraction) -> Outcome:
-        """Make the changes, and return what happened."""
-        facts, done, refused = self._facts, self._done, [*extraction.refused]
-        for refusal in extraction.refused:
-            # A suspected order, secret or number is kept for review: nothing injects it.
-            is_kept = refusal.reason in ("instruction_like", "suspected", "unfounded")
-            if is_kept and not facts.saying(refusal.content):
-                facts.add(self._draft(refusal, "quarantined"))
-        refused += [change.refused(reason) for change in extraction.changes if (reason := self._make(change))]
-        # The weakest go; new facts that found no room are refused.
-        lost = [fact for fact in facts.limit() if fact.id in done["created"]]
-        refused += [Refusal(reason="full", content=fact.content, category=fact.category) for fact in lost]
-        waiting = tuple(each for each in done["waiting"] if each in facts.rows)
-        if waiting:  # who holds the journal has to leave out what they came from
-            facts.count_edit()
-        return Outcome(
-            created=tuple(each for each in done["created"] if each in facts.rows),
-            confirmed=tuple(done["confirmed"]),
-            superseded=tuple(done["superseded"]),
-            refused=tuple(refused),
-            waiting=waiting,
-        )
-
-    def _make(self, change: Change) -> Reason | None:
+    def make(self, change: Change) -> Reason | None:
         """Carry out one change, or return why it is refused."""
-        if self._is_forgotten(change):
+        facts = self._facts
+        # It must not bring back what a person deleted, or changed, after it was said.
+        notes = (facts.notes.get(key) for key in _record_keys(self._thread_id, change))
+        if any(each and was_said_before(change, str(each.get("at")), str(each.get("edit"))) for each in notes):
             return "forgotten"
         # What waits for a person is nobody's target: no model was shown it.
-        target = self._facts.rows.get(change.target or "")
+        target = facts.rows.get(change.target or "")
         target = target if target and target.status == "active" else None
         if target and is_overtaken(target, change):
             return "edited"
         if target and self._is_import and _is_older(change, target):
             return "older"
         if change.action == "ends":
-            return self._end(target) if target else None
+            if target and facts.is_safe(target):
+                return "protected"  # a model may misread one sentence: what a person protects ends only by a person
+            if target:
+                # An import is taken back as a whole: what it ended is told from what conversations here ended.
+                facts.archive(target.id, "ended", ended_by=self._thread_id if self._is_import else "")
+                self.superseded[target.id] = None
+            return None
         if change.action == "confirms" and target:
-            self._confirm(target, change)
+            self._again(target, change)
             return None
         # Also where the target is gone: what the user said is true all the same.
         return self._learn(change, target if change.action == "corrects" else None) if change.content else None
-
-    def _is_forgotten(self, change: Change) -> bool:
-        """Say whether a change would bring back what a person deleted, or changed, after it was said.
-
-        It would, if they did so with a fact with its content, or one made from one of its messages.
-        """
-        notes = (self._facts.notes.get(key) for key in _record_keys(self._thread_id, change))
-        return any(each and was_said_before(change, str(each.get("at")), str(each.get("edit"))) for each in notes)
-
-    def _end(self, target: Fact) -> Reason | None:
-        # A model may misread one sentence; what a person wrote or protects ends only by a person.
-        if self._facts.is_safe(target):
-            return "protected"
-        # An import is taken back as a whole: what it ended has to be told from what conversations here ended.
-        self._facts.archive(target.id, "ended", ended_by=self._thread_id if self._is_import else "")
-        self._done["superseded"][target.id] = None
-        return None
 
     def _learn(self, change: Change, wrong: Fact | None) -> Reason | None:
         """Add what a change says, in the place of what it corrects; what is known is said again."""
@@ -158,28 +147,36 @@ class _Applying:
             return None
         if not known and wrong is None and facts.is_full():
             return "full"
-        fact = known or facts.place(self._draft(change))
+        fact = known or facts.place(self.draft(change))
         if known:
-            self._confirm(known, change)
+            self._again(known, change)
         else:
-            self._done["created"][fact.id] = None
+            self.created[fact.id] = None
         if wrong is not None and wrong.id != fact.id:
             facts.supersede(wrong, fact)
-            self._done["superseded"][wrong.id] = None
+            self.superseded[wrong.id] = None
         return "duplicate" if known and wrong is None else None
 
     def _propose(self, change: Change, wrong: Fact | None) -> None:
         """Let a change wait for a person's yes; what it corrects stays in use until then."""
-        draft = replace(self._draft(change, "waiting"), topic="" if change.topic == "none" else change.topic)
-        known = self._facts.saying(change.content, "waiting")
-        if known is None:
-            fact = self._facts.place(replace(draft, replaces=wrong.id if wrong else ""))
-        else:  # it waits on, from now
-            fact = self._facts.put(replace(known, updated_at=max(known.updated_at, draft.updated_at)))
-            self._note_again(fact, change)
-        self._done["waiting"][fact.id] = None
+        facts, draft = self._facts, self.draft(change, "waiting")
+        known = facts.saying(change.content, "waiting")
+        if known:  # it waits on, from now
+            self._again(facts.put(replace(known, updated_at=max(known.updated_at, draft.updated_at))), change)
+        else:
+            topic = "" if change.topic == "none" else change.topic
+            fact = facts.place(replace(draft, topic=topic, replaces=wrong.id if wrong else ""))
+            self.waiting[fact.id] = None
 
-    def _draft(self, change: Change, status: Status = "active") -> Fact:
+    def _again(self, fact: Fact, change: Change) -> None:
+        """Note that a change says a fact again, unless it is what made it."""
+        if fact.thread_id != self._thread_id or not set(change.sources) <= set(fact.message_ids):
+            again = Confirmation(change.said_at or self._facts.now, self._thread_id, change.sources)
+            self._facts.confirm(fact.id, again)
+        done = self.confirmed if fact.status == "active" else self.waiting
+        done[fact.id] = None
+
+    def draft(self, change: Change, status: Status = "active") -> Fact:
         """Return what a change says as a fact."""
         now = self._facts.now
         return Fact(
@@ -198,23 +195,11 @@ class _Applying:
             valid_to=change.valid_to,
         )
 
-    def _confirm(self, fact: Fact, change: Change) -> None:
-        self._note_again(fact, change)
-        self._done["confirmed"][fact.id] = None
-
-    def _note_again(self, fact: Fact, change: Change) -> None:
-        """Note that a change says a fact again, unless it is what made it."""
-        if fact.thread_id != self._thread_id or not set(change.sources) <= set(fact.message_ids):
-            again = Confirmation(change.said_at or self._facts.now, self._thread_id, change.sources)
-            self._facts.confirm(fact.id, again)
-
 
 def is_overtaken(target: Fact, change: Change) -> bool:
     """Say whether a person changed the fact after what the change comes from was said, or was shown to the model."""
-    if not target.edited_at:
-        return False
     is_unread = 0 < change.target_revision < target.revision
-    return is_unread or was_said_before(change, target.edited_at, target.edit)
+    return bool(target.edited_at) and (is_unread or was_said_before(change, target.edited_at, target.edit))
 
 
 def _is_older(change: Change, target: Fact) -> bool:

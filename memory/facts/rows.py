@@ -4,7 +4,6 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from itertools import accumulate, chain
 from typing import Final, Self
 
@@ -154,17 +153,13 @@ def save(facts: FactSet, kept: Collection[str] = ()) -> StoreEffects[list[str]]:
 
 def _trim_history(owner: Owner) -> StoreEffects[None]:
     """Delete the oldest revisions, deletion records and answers above their bounds; what lost its answer waits."""
-
-    def written(item: Item) -> tuple[datetime, str]:
-        at = item.updated_at  # of some stores without a zone
-        return at if at.tzinfo else at.replace(tzinfo=UTC), item.key
-
     kept: Counter[str] = Counter()
     surplus = []
     # By the store's time of the last write, which items of every kind have; the newest first.
-    for item in sorted((yield from scan(owner.namespace("history"))), key=written, reverse=True):
-        kind = next((each for each in (DELETION, ANSWER) if item.key.startswith(each)), item.value.get("status"))
-        kind = kind if kind in _KEPT else _REVISION
+    items = yield from scan(owner.namespace("history"))
+    for item in sorted(items, key=lambda item: (item.updated_at.timestamp(), item.key), reverse=True):
+        kinds = (each for each in _KEPT if item.key.startswith(each) or item.value.get("status") == each)
+        kind = next(kinds, _REVISION)
         kept[kind] += 1
         if kept[kind] > _KEPT[kind]:
             surplus.append(delete(item.namespace, item.key))

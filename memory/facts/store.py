@@ -3,11 +3,10 @@
 `FactEffects` has the operations as effects on a store, so that others can put them together with effects of their own.
 """
 
-import inspect
 import time
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_args, get_origin
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from langgraph.store.base import BaseStore
 
@@ -79,8 +78,8 @@ class FactEffects:
     restore = _operation(rules.restore, whole=True)
     insert = _operation(rules.insert, lambda drafts, *_: [draft.content for draft in drafts])
     update = _operation(rules.update, by_hand=True)
-    release = _operation(rules.release, lambda *_, **__: (), by_hand=True)
-    approve = _operation(rules.approve, lambda *_, **__: (), by_hand=True)
+    release = _operation(rules.release, whole=True, by_hand=True)
+    approve = _operation(rules.approve, whole=True, by_hand=True)
     retire = _operation(rules.retire, whole=True, by_hand=True)
     delete = _operation(rules.delete, whole=True, by_hand=True)
     undo = _operation(rules.undo, whole=True, by_hand=True)
@@ -180,15 +179,6 @@ def _doors(operation: Operation[P, T]) -> tuple[Door[P, T], AsyncDoor[P, T]]:
     async def adoor(self: "FactStore", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await arun(self._store, operation(self._facts, *args, **kwargs))
 
-    # Or `help` would show the facts in the place of the store, and effects in the place of their value.
-    signature = inspect.signature(operation)
-    first, *rest = signature.parameters.values()
-    value = signature.return_annotation
-    value = get_args(value)[-1] if get_origin(value) is Generator else value
-    for each in (door, adoor):
-        vars(each)["__signature__"] = inspect.Signature(
-            [first.replace(name="self", annotation=inspect.Parameter.empty), *rest], return_annotation=value
-        )
     return door, adoor
 
 

@@ -7,7 +7,7 @@ from typing import Final, Literal, Self
 
 from langgraph.store.base import Item
 
-from memory.door import StoreEffects, delete, in_transaction, put, read, scan, thread_name
+from memory.door import StoreEffects, delete, put, read, scan, transaction
 from memory.forms import plain, read_as
 from memory.namespaces import DELETIONS, deletion_key, erased_thread_key, erased_threads_namespace
 
@@ -39,18 +39,15 @@ def read_thread_epoch(thread_id: str) -> StoreEffects[str]:
     return (yield from read_thread_erase(thread_id)).epoch
 
 
+@transaction
 def write_thread_epoch(thread_id: str, epoch: str, now: float) -> StoreEffects[None]:
     """End the epoch of the turns of a thread that are under way now (seconds since 1970); old epochs go."""
-
-    def write() -> StoreEffects[None]:
-        namespace = erased_threads_namespace(thread_id)
-        yield [put(namespace, erased_thread_key(thread_id), plain(ErasedThread(epoch, now)))]
-        # Other threads' items: an erase is the one moment at which somebody looks here, so nothing else sweeps them.
-        others = yield from scan(namespace)
-        yield [delete(namespace, item.key) for item in others if now - ErasedThread.of_item(item).at >= KEPT_SECONDS]
-
     # A turn that is being written down is written before, or finds the new one.
-    yield from in_transaction((thread_name(thread_id),), write())
+    namespace = erased_threads_namespace(thread_id)
+    yield [put(namespace, erased_thread_key(thread_id), plain(ErasedThread(epoch, now)))]
+    # Other threads' items: an erase is the one moment at which somebody looks here, so nothing else sweeps them.
+    others = yield from scan(namespace)
+    yield [delete(namespace, item.key) for item in others if now - ErasedThread.of_item(item).at >= KEPT_SECONDS]
 
 
 def erased_between(before: str, after: str) -> bool:
