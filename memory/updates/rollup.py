@@ -66,7 +66,7 @@ def _read_progress(owner: Owner) -> StoreEffects[Progress]:
 class _Plan:
     """What is to be told, oldest first, what is told before it, and what was there when that was read."""
 
-    lines: Sequence[JournalEntry]
+    portions: Sequence[Sequence[JournalEntry]]
     text: str
     reached: Progress
     profile: Mapping[str, str]
@@ -86,7 +86,7 @@ async def roll_up(job: Job) -> bool:
         return False
     text, has_begun = plan.text, False
     try:
-        for portion in chunks(plan.lines):
+        for portion in plan.portions:
             call = partial(fold, existing=text, entries=portion)
             text, has_begun = await job.ask(portion[-1].model, "rollup", call, has_begun=has_begun), True
     except BudgetUsedUp:  # no failure: it is due again tomorrow
@@ -114,7 +114,7 @@ def _begin(job: Job) -> StoreEffects[_Plan | None]:
     if not lines:
         return None
     lines.sort(key=lambda entry: (entry.written, entry.key))
-    return _Plan(lines, text, Progress(lines[-1].written, today, control.edit), profile, control)
+    return _Plan([*chunks(lines)], text, Progress(lines[-1].written, today, control.edit), profile, control)
 
 
 @transaction

@@ -62,6 +62,7 @@ class _Claim:
     batch: tuple[Entry, ...]
     control: Control
     reading: Reading
+    parts: Sequence[tuple[StoredMessage, ...]]
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -171,7 +172,9 @@ class Drain(Job):
         control, flushed = yield from side_by_side(
             read_control(self.owner), outbox.read_flushed(self.owner, last.thread_id, last.epoch)
         )
-        return _Claim(tuple(batch), control, Reading.of(batch, flushed, after_erase=last.epoch != INITIAL_EPOCH))
+        reading = Reading.of(batch, flushed, after_erase=last.epoch != INITIAL_EPOCH)
+        # In the transaction, which leaves the event loop to others: a long text is cut into many pieces.
+        return _Claim(tuple(batch), control, reading, reading.portions(self.config.portion_messages) or [()])
 
     def _hold(self, keys: Collection[str] | None, *, is_new: bool = False) -> StoreEffects[None]:
         """Go on with the user while a model is asked about the updates of these keys; `None` gives the user back.
@@ -188,10 +191,9 @@ class Drain(Job):
 
     async def _update(self, claim: _Claim) -> None:
         """Carry entries of one thread into the tiers, portion by portion, each with a receipt."""
-        parts = claim.reading.portions(self.config.portion_messages) or [()]
         # A worker that dies between two portions takes the marks of the first along: what it read waits for a yes then.
         harmless, secrets = frozenset[str](), tuple[str, ...]()
-        for number, portion in enumerate(parts, 1):
+        for number, portion in enumerate(claim.parts, 1):
             found = Extraction()
             if portion:
                 extract = partial(
@@ -204,7 +206,7 @@ class Drain(Job):
                 )
                 found = await self.ask(claim.batch[-1].model, "extraction", extract)
             harmless, secrets = harmless | found.harmless, secrets + found.secrets
-            later = frozenset(message.id for part in parts[number:] for message in part)
+            later = frozenset(message.id for part in claim.parts[number:] for message in part)
             marked = replace(found, harmless=harmless, secrets=secrets)
             receipt = await self.do(self._apply(claim, portion, later, marked))
             self._receipts.append(receipt)
