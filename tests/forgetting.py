@@ -12,11 +12,11 @@ from memory.namespaces import Owner
 
 
 def erase_user(store: BaseStore, user_id: str) -> int:
-    return run(store, erase.erase_user(user_id, time.time()))
+    return run(store, erase.erase_user(Owner.of(user_id), time.time()))
 
 
 async def aerase_user(store: BaseStore, user_id: str) -> int:
-    return await arun(store, erase.erase_user(user_id, time.time()))
+    return await arun(store, erase.erase_user(Owner.of(user_id), time.time()))
 
 
 def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> Chain:

@@ -694,8 +694,8 @@ MUTANTS = (
     Mutant(
         "one busy thread delays another user's memory",
         "memory/updates/queue.py",
-        "return min(free, key=lambda one: (one.due, one.first), default=None)",
-        "return max(free, key=lambda one: (one.due, one.first), default=None)",
+        "first = min(free, key=lambda one: (one.due, one.first), default=None)",
+        "first = max(free, key=lambda one: (one.due, one.first), default=None)",
         (QUEUE,),
     ),
     Mutant(
@@ -792,7 +792,7 @@ MUTANTS = (
     Mutant(
         "what failed is not tried again",
         "memory/updates/queue.py",
-        "                if not is_done:\n",
+        "                if failures:\n",
         "                if False:\n",
         (QUEUE,),
     ),
@@ -820,7 +820,7 @@ MUTANTS = (
     Mutant(
         "an update that gets no thread is lost",
         "memory/updates/queue.py",
-        "                    self._end(first, first)\n",
+        "                    self._end(key, first)\n",
         "                    pass\n",
         (QUEUE,),
     ),

@@ -200,21 +200,17 @@ def threads_feeding(user_id: str) -> StoreEffects[list[str]]:
     return fed
 
 
-def erase_user(user_id: str, now: float) -> StoreEffects[int]:
+@transaction
+def erase_user(user: Owner, now: float) -> StoreEffects[int]:
     """Erase everything that is remembered about a user, for every agent, and cancel what is pending.
 
     Args:
-        user_id: The authenticated identity.
+        user: Whose memory, of whichever agent.
         now: Seconds since 1970.
 
     Returns:
         How many items were deleted.
     """
-    return _erase_user(Owner.of(user_id), now)
-
-
-@transaction
-def _erase_user(user: Owner, now: float) -> StoreEffects[int]:
     erased, epoch = (yield from read_control(user)).erased + 1, uuid.uuid4().hex
     yield from put_control(
         user, epoch=epoch, epoch_at=now, erased=erased, erased_at={}, secrets=NO_SECRETS, time_zone=None,

@@ -25,8 +25,8 @@ class ErasedThread:
 
     @classmethod
     def of_item(cls, item: Item | None) -> Self:
-        """Return what its item tells; without a time, that of the item holds."""
-        return read_as(cls, {"at": item.updated_at.timestamp(), **item.value}, ()) if item else cls()
+        """Return what its item tells."""
+        return read_as(cls, item.value if item else {}, ())
 
 
 def read_thread_erase(thread_id: str) -> StoreEffects[ErasedThread]:

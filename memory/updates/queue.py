@@ -117,7 +117,7 @@ class MemoryUpdateQueue:
         while True:
             self.tick()
             with self._changed:
-                left, delay = end - time.monotonic(), self._delay()
+                left, (_, delay) = end - time.monotonic(), self._next()
                 is_untried = any(one.failures <= before.get(key, 0) for key, one in self._waiting.items())
                 if left <= 0 or not (is_untried or self._busy_users):
                     return not (self._waiting or self._busy_users)
@@ -145,16 +145,17 @@ class MemoryUpdateQueue:
             with self._changed:
                 if not config.enabled:
                     self._waiting.clear()
-                delay, first = self._delay(), self._first()
-                if delay or first is None:
+                first, delay = self._next()
+                if first is None or delay:
                     return delay
-                self._busy_users.add(first.context.user_id)
+                key = first.context.key
+                self._busy_users.add(key.user_id)
                 self._earliest = self._clock() + config.update_spacing_seconds
-                del self._waiting[first.context.key]
+                del self._waiting[key]
             if not self._can_start("palimpsest-update", partial(self._run, first)):
                 with self._changed:
                     self._earliest = self._clock() + _NO_THREAD
-                    self._end(first, first)
+                    self._end(key, first)
 
     def _add(self, context: ConversationContext) -> None:
         config = self._config()
@@ -190,23 +191,18 @@ class MemoryUpdateQueue:
     def _config(self) -> MemoryConfig:
         return self._memory_config if isinstance(self._memory_config, MemoryConfig) else self._memory_config()
 
-    def _first(self) -> _Waiting | None:
-        """Return what starts first: of those whose user has no running update, what is due longest.
+    def _next(self) -> tuple[_Waiting | None, float | None]:
+        """Return what starts first and in how many seconds: what is due longest, of users without a running update.
 
         A user's updates follow each other whatever the agent, so that one user holds one of the process's few places
         for model calls, however many of them hang.
         """
         free = (one for key, one in self._waiting.items() if key.user_id not in self._busy_users)
-        return min(free, key=lambda one: (one.due, one.first), default=None)
+        first = min(free, key=lambda one: (one.due, one.first), default=None)
+        return first, None if first is None else max(0.0, max(first.due, self._earliest) - self._clock())
 
-    def _delay(self) -> float | None:
-        """Return in how many seconds the first may start; `None` if nothing waits for a time."""
-        first = self._first()
-        return None if first is None else max(0.0, max(first.due, self._earliest) - self._clock())
-
-    def _end(self, taken: _Waiting, left: _Waiting | None) -> None:
+    def _end(self, key: UpdateKey, left: _Waiting | None) -> None:
         """Free the user whose update was taken, and let wait what is left of it, with what came for it since."""
-        key = taken.context.key
         self._busy_users.discard(key.user_id)
         if left is not None and not self._closed:
             if newer := self._waiting.get(key):
@@ -215,19 +211,18 @@ class MemoryUpdateQueue:
         self._changed.notify_all()
 
     def _run(self, taken: _Waiting) -> None:
-        again, is_done = None, False
+        context, failures, again = taken.context, taken.failures + 1, None
         try:
-            with tolerated(logger, "update of thread %s failed", taken.context.thread_id, level=logging.ERROR):
-                again, is_done = self._process(taken.context), True
+            with tolerated(logger, "update of thread %s failed", context.thread_id, level=logging.ERROR):
+                again, failures = self._process(context), 0
         finally:  # also where the thread is made to end, or its user would wait for ever
             config, now, left = self._config(), self._clock(), None
             with self._changed:
-                if not is_done:
-                    failures = taken.failures + 1
+                if failures:
                     left = replace(taken, due=now + retry_delay(failures, config), failures=failures)
-                elif again is not None and taken.context.key not in self._waiting:
-                    left = _Waiting(taken.context, now, now + again)  # what the update itself asked for
-                self._end(taken, left)
+                elif again is not None and context.key not in self._waiting:
+                    left = _Waiting(context, now, now + again)  # what the update itself asked for
+                self._end(context.key, left)
 
     def _schedule(self) -> None:
         try:
@@ -235,6 +230,6 @@ class MemoryUpdateQueue:
                 self.tick()
                 with self._changed:  # what was added meanwhile is due now, or told to whoever waits here
                     if not self._closed:
-                        self._changed.wait(self._delay())
+                        self._changed.wait(self._next()[1])
         finally:
             self._has_scheduler = False  # the next who adds starts another one

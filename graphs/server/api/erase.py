@@ -159,7 +159,7 @@ async def erase_everything(call: AgentCall, _: Erasure) -> Erased:
     for cron_id in crons:  # before the threads, so that none starts a run meanwhile
         await server.delete_cron(cron_id)
     fed = await call.run(threads_feeding(call.user_id))
-    items = await call.run(erase.erase_user(call.user_id, call.now))
+    items = await call.run(erase.erase_user(call.owner, call.now))
     # After a crash a thread may have checkpoints and no row, and the server deletes only what has one.
     await server.revive(call.user_id, {*fed, *await orphans_of(call)})
     left, deletable = set[str](), set[str]()
@@ -174,7 +174,7 @@ async def erase_everything(call: AgentCall, _: Erasure) -> Erased:
         if not deletable:
             break
     # Once more: a turn that was under way when its thread went may have written its update down in between.
-    items += await call.run(erase.erase_user(call.user_id, call.now))
+    items += await call.run(erase.erase_user(call.owner, call.now))
     call.service.forget(call.owner.segment)
     await leave_no_bytes(call.service.settings.data_dir)
     logger.info("erased everything of a user: threads %d, items %d, threads left %d", len(deleted), items, len(left))
