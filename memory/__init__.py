@@ -10,14 +10,9 @@ from memory import prompts
 
 if TYPE_CHECKING:
     from memory.config import CATEGORIES, Category, MemoryConfig
-    from memory.context.running_summary import summarized_ids
-    from memory.context.summarization import (
-        RunningSummary,
-        SummarizationNode,
-        SummarizationResult,
-        asummarize_messages,
-        summarize_messages,
-    )
+    from memory.context.running_summary import RunningSummary, summarized_ids
+    from memory.context.summarization import SummarizationNode, asummarize_messages, summarize_messages
+    from memory.context.summarizer import SummarizationResult
     from memory.context.tokens import acount_tokens, count_tokens
     from memory.extraction.answer import ExtractionError
     from memory.extraction.extraction import aextract_facts, extract_facts
@@ -73,9 +68,9 @@ _HOMES = {
     "MemoryFull": "memory.facts.fact",
     "MemoryUpdateQueue": "memory.updates.queue",
     "MemoryUpdater": "memory.updates.updater",
-    "RunningSummary": "memory.context.summarization",
+    "RunningSummary": "memory.context.running_summary",
     "SummarizationNode": "memory.context.summarization",
-    "SummarizationResult": "memory.context.summarization",
+    "SummarizationResult": "memory.context.summarizer",
     "acount_tokens": "memory.context.tokens",
     "aerase_thread": "memory.forget.erase",
     "aextract_facts": "memory.extraction.extraction",

@@ -9,7 +9,8 @@ from langchain_core.messages import (
     HumanMessage,
 )
 
-from memory.context.summarization import SummarizationNode, SummarizationResult, summarize_messages
+from memory.context.summarization import SummarizationNode, summarize_messages
+from memory.context.summarizer import SummarizationResult
 from tests.fakes import RecordingModel
 from tests.threads import word_counter, words
 

@@ -17,7 +17,7 @@ from langchain_core.runnables.config import get_callback_manager_for_config, set
 from langgraph.runtime import get_runtime
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, NonNegativeInt
 
-from memory.context.summarization import SummarizationResult
+from memory.context.summarizer import SummarizationResult
 from memory.updates.receipts import UpdateReceipt
 
 logger = logging.getLogger(__name__)

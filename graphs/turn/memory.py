@@ -25,6 +25,7 @@ from memory.context.running_summary import LEFT_OUT, REMEMBERED_IDS, LeftOut
 from memory.context.tokens import TokenCounter
 from memory.door import arun, arun_patiently, tolerated
 from memory.facts.rows import MemorySnapshot
+from memory.forms import plain
 from memory.injection.injected import Injected, read_snapshot_with
 from memory.injection.selection import TurnConditions, inject, told
 from memory.message import names_in, role_of, speaker_of
@@ -190,7 +191,7 @@ class TurnMemory:
         if why := self._why_without(run, opening):
             receipt["without_memory"] = why
         kept = {
-            **(injected.to_state() if injected else {}),
+            **(plain(injected) if injected else {}),
             **epochs._replace(speaker=speaker).to_state(),
             **named((*thread.unwritten, *left)),
         }

@@ -11,13 +11,13 @@ from typing import Final
 
 from langgraph.store.base import BaseStore
 
-from memory.control import INITIAL_EDIT, read_epoch
+from memory.control import INITIAL_EDIT
 from memory.door import arun
+from memory.facts.chain import with_ends
 from memory.facts.changes import Reason, Section
 from memory.facts.fact import (
     HELD,
     MAX_CONTENT_CHARS,
-    SOURCES,
     Fact,
     from_item,
     moment,
@@ -26,7 +26,7 @@ from memory.facts.fact import (
     to_item,
 )
 from memory.facts.profile import SECTIONS, read_profile, texts_of
-from memory.facts.store import FactStore
+from memory.facts.rows import read_fact_set
 from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import read_journal
@@ -64,14 +64,17 @@ def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
     """
     if not isinstance(raw, Mapping):
         return "malformed"
-    # Who wrote it by another door than ours did so by hand.
-    taken = {name: raw[name] for name in _TAKEN if name in raw and (name != "source" or raw[name] in SOURCES)}
+    taken = {name: raw[name] for name in _TAKEN if name in raw}
     try:
         fact = from_item(taken, epoch=epoch, created_at=now)
     except ValueError as error:
         is_long = len(str(raw.get("content"))) > MAX_CONTENT_CHARS
-        reasons: dict[str, Reason] = {"category": "unknown_category", "confidence": "bad_confidence"}
-        return reasons.get(str(error).partition(" ")[0], "too_long" if is_long else "empty")
+        reasons: dict[str, Reason] = {
+            "category": "unknown_category",
+            "confidence": "bad_confidence",
+            "content": "too_long" if is_long else "empty",
+        }
+        return reasons.get(str(error).partition(" ")[0], "malformed")
     verdict = screened(fact.content)
     if verdict == "secret":
         return "secret"
@@ -155,14 +158,13 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
         owner: Whose memory.
         seconds: Now, in seconds since 1970.
     """
-    epoch = await arun(store, read_epoch(owner))
-    facts = FactStore(store, owner)
-    for line in fact_lines(owner, await facts.alist(None), seconds):
+    facts = await arun(store, read_fact_set(owner, whole=True))
+    epoch = facts.control.epoch
+    for line in fact_lines(owner, [*facts.rows.values()], seconds):
         yield line
     yield _line("profile", texts_of(await arun(store, read_profile(owner, epoch))))
-    history = [fact for status in ("superseded", "ended", "evicted") for fact in await facts.alist(status)]
-    history.sort(key=lambda fact: (fact.updated_at, fact.id, fact.revision))
-    for fact in history:
+    past = with_ends(facts.past, facts.every)
+    for fact in sorted(past, key=lambda fact: (fact.updated_at, fact.id, fact.revision)):
         yield _line("history", _plain(to_item(fact)))
     for entry in await arun(store, read_journal(owner, epoch)):
         yield _said_line("journal", plain(entry.screened()), entry.messages)

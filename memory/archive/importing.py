@@ -133,7 +133,7 @@ async def _pieces(lines: AsyncIterable[bytes], done: Imported) -> AsyncIterator[
         number += 1
         if not line.strip():
             continue
-        value = json_of(line if has_header else line.removeprefix(BOM_UTF8))
+        value = json_of(line.removeprefix(BOM_UTF8))
         said = value if isinstance(value, dict) else {}
         if not has_header:
             if (said.get("format"), said.get("schema")) != (FORMAT, SCHEMA):

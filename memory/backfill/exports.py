@@ -99,8 +99,10 @@ def _branch(
         time = message.get("create_time") or message.get("created_at") or time
         told = _read(message)
         left.update(told.others)
-        texts = [*((PASTED, None, text) for text in told.pasted), ("", message.get("id") or key, told.text)]
-        for mark, name, text in texts:
+        for mark, name, text in (
+            *((PASTED, None, each) for each in told.pasted),
+            ("", message.get("id") or key, told.text),
+        ):
             if told.role and (one := said_by(told.role, text, time, id=name)):
                 said.append(replace(one, id=mark + one.id))
     # In an export without ids its first message names it, as long as nobody edits that.

@@ -3,7 +3,7 @@
 import logging
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -19,8 +19,6 @@ MEDIA_NOTE = "[left out: too large]"
 _HEAD = 0.6
 """The share of the kept text that comes from its beginning: a long message names its subject there, and asks its
 question at either end."""
-_SHORT = 0.125
-"""An answer is short that takes this share of what a cut leaves. With a longer one, two calls may be due."""
 _WARNED: deque[str | None] = deque(maxlen=64)
 
 
@@ -124,7 +122,7 @@ class Unit(NamedTuple):
     asks: bool
 
 
-def units(messages: Sequence[BaseMessage], counts: Sequence[int]) -> list[Unit]:
+def units(messages: Sequence[BaseMessage], counter: TokenCounter) -> list[Unit]:
     """Return the units of a conversation: a model's message is one with all results of its tool calls.
 
     Providers refuse a call without its results and a result without its call. Results may come in any order and
@@ -132,8 +130,8 @@ def units(messages: Sequence[BaseMessage], counts: Sequence[int]) -> list[Unit]:
     """
     asked: dict[str | None, int] = {}
     found: list[Unit] = []
-    for index, message in enumerate(messages):
-        start, tokens, asks = index, counts[index], isinstance(message, HumanMessage)
+    for index, (message, tokens) in enumerate(zip(messages, counter.each(messages), strict=True)):
+        start, asks = index, isinstance(message, HumanMessage)
         if isinstance(message, AIMessage):
             asked.update((call["id"], index) for call in message.tool_calls)
         elif isinstance(message, ToolMessage):
@@ -159,23 +157,22 @@ def pinned(found: Sequence[Unit]) -> set[Unit]:
 
 
 def choose_cut(
-    messages: Sequence[BaseMessage], counts: Sequence[int], keep: Keep, *, ahead: bool = False, is_urgent: bool = False
+    messages: Sequence[BaseMessage], counter: TokenCounter, keep: Keep, *, ahead: bool = False, is_urgent: bool = False
 ) -> list[BaseMessage]:
     """Return the messages to summarize, oldest first; none if no summary is worth its call.
 
-    What stays is a run of the newest units within `keep`, and the pinned ones. A short answer leaves with its question,
-    if another exchange stays. When the pinned ones alone are so large that less is left to summarize, nothing is:
-    those are shortened in the view, or a long tool loop under a huge question would ask for a summary at each of its
-    steps.
+    What stays is a run of the newest units within `keep`, and the pinned ones. When the pinned ones alone are so large
+    that less is left to summarize, nothing is: those are shortened in the view, or a long tool loop under a huge
+    question would ask for a summary at each of its steps.
 
     Args:
         messages: The conversation, oldest first.
-        counts: Tokens of each message.
+        counter: Counts them.
         keep: What may stay.
         ahead: Whether the cut is made after a further question, so that none of these is pinned any longer.
         is_urgent: Whether any summary is worth its call.
     """
-    found = units(messages, counts)
+    found = units(messages, counter)
     stays = set() if ahead else pinned(found)
     tokens, number = sum(unit.tokens for unit in stays), sum(len(unit.places) for unit in stays)
     least = 0 if is_urgent or tokens <= keep.tokens else keep.tokens
@@ -184,9 +181,7 @@ def choose_cut(
         tokens += unit.tokens
         number += len(unit.places)
         if tokens > keep.tokens or (keep.messages is not None and number > keep.messages):
-            exchanges = max((n for n, each in enumerate(newest_first[:place], 1) if each.asks), default=place)
-            is_short = sum(each.tokens for each in newest_first[exchanges:place]) <= keep.tokens * _SHORT
-            leaving = newest_first[exchanges if is_short else place :][::-1]
+            leaving = newest_first[place:][::-1]
             is_worth = sum(each.tokens for each in leaving) >= least
             return [messages[at] for each in leaving for at in each.places] if is_worth else []
     return []
@@ -204,13 +199,10 @@ def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, dr
         counter: Counts them.
         drop: Whether the oldest units are left out before anything is shortened.
     """
-    view, counts = [*messages], counter.each(messages)
-    excess = sum(counts) - room
-    if drop and excess > 0:
-        found = units(view, counts)
-        view = _without_oldest(view, found, excess, pinned(found))
-        excess = counter(view) - room
-    if excess <= 0:
+    view = [*messages]
+    if drop and (excess := counter(view) - room) > 0:
+        view = _without_oldest(view, excess, counter, pinned)
+    if counter(view) <= room:
         return view
     asked = next((message.id for message in reversed(view) if isinstance(message, HumanMessage)), None)
     if asked not in _WARNED:
@@ -218,8 +210,7 @@ def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, dr
         logger.warning("%d messages do not fit %d tokens: the longest are shortened for the model", len(view), room)
     while counter(smaller := _shortened(view, room, counter)) > room:
         # What cannot be shortened enough goes, the newest user message never.
-        found = units(view, counter.each(view))
-        rest = _without_oldest(view, found, 1, {newest_question(found) or found[-1]})
+        rest = _without_oldest(view, 1, counter, lambda found: {newest_question(found) or found[-1]})
         if len(rest) == len(view):
             break
         view = rest
@@ -227,15 +218,16 @@ def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, dr
 
 
 def _without_oldest(
-    view: list[BaseMessage], found: Sequence[Unit], excess: int, spared: Collection[Unit]
+    view: Sequence[BaseMessage], excess: int, counter: TokenCounter, spared: Callable[[Sequence[Unit]], set[Unit]]
 ) -> list[BaseMessage]:
     """Return the messages without their oldest units, until so many tokens are gone or only spared units are left."""
-    gone: set[int] = set()
+    gone, found = set[int](), units(view, counter)
+    stays = spared(found)
     for unit in found:
-        if excess > 0 and unit not in spared:
+        if excess > 0 and unit not in stays:
             excess -= unit.tokens
             gone.update(unit.places)
-    return [message for at, message in enumerate(view) if at not in gone] if gone else view
+    return [message for at, message in enumerate(view) if at not in gone]
 
 
 def _shortened(view: Sequence[BaseMessage], room: int, counter: TokenCounter) -> list[BaseMessage]:

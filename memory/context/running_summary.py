@@ -30,7 +30,6 @@ HANDED_OVER = "handed_over"
 WrittenSummary = dict[str, Any]
 """A summary that exists and is not used yet: its text, the ids that went into it, and a digest of all it is made of."""
 
-_TAIL = 256
 _NO_INSTRUCTIONS = {HumanMessage, AIMessage, ToolMessage}
 
 
@@ -163,11 +162,9 @@ def _first_live(messages: Sequence[BaseMessage], running: RunningSummary) -> int
     """Return where the messages begin that no summary stands for, but for kept ones before them."""
     for ends in ({running.last_summarized_message_id, SUMMARY_ID} - {None}, running.summarized_message_ids):
         # The end first: what is summarized is hardly ever looked at.
-        for size in (_TAIL, len(messages)):
-            tail = messages[-size:]
-            for at in range(len(tail), 0, -1):
-                if tail[at - 1].id in ends:
-                    return len(messages) - len(tail) + at
+        for at in range(len(messages), 0, -1):
+            if messages[at - 1].id in ends:
+                return at
     return 0
 
 

@@ -21,7 +21,6 @@ from memory.context.running_summary import (
 )
 from memory.context.summarizer import (
     Caller,
-    Cut,
     Draft,
     FlushHook,
     Measured,
@@ -34,18 +33,6 @@ from memory.context.tokens import MessagesCounter, TokenCounter
 from memory.door import in_this_thread
 from memory.forms import plain
 from memory.message import GivenMessages, as_messages
-
-__all__ = [
-    "SUMMARY_ID",
-    "Cut",
-    "FlushHook",
-    "RunningSummary",
-    "SummarizationNode",
-    "SummarizationResult",
-    "SummaryOptions",
-    "asummarize_messages",
-    "summarize_messages",
-]
 
 NOT_SUMMARIZED = "not_summarized"
 """Where a state's `context` names the turn in which model or hook failed."""
@@ -190,11 +177,11 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         return await self._result(state, Caller(config, is_awaited=True))
 
     async def _result(self, state: object, caller: Caller) -> SummarizationResult:
-        said, context = self._read(state)
-        now = self._measured(said, context)
+        messages, context = self._read(state)
+        now = self._measured(messages, context)
         # In a turn of many tool calls, nobody is asked again after a failure.
         failed_in = context.get(NOT_SUMMARIZED)
-        has_failed = bool(failed_in) and failed_in == _turn_of(_with_ids(said, context))
+        has_failed = bool(failed_in) and failed_in == _turn_of(messages)
         return await self.summarizer.outcome(now, caller, waits=self.summarize == "before", has_failed=has_failed)
 
     def draft(self, state: object, share: float) -> Draft | None:
@@ -206,25 +193,25 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         """
         now = self._measured(*self._read(state))
         keep = self.summarizer.keep_ahead(share, system=now.system, counts=now.counts, beside=now.beside)
-        leaving = choose_cut(now.talk.live, now.counts, keep, ahead=True) if keep else ()
+        leaving = choose_cut(now.talk.live, self.summarizer.counter, keep, ahead=True) if keep else ()
         return Draft(self.summarizer, now.talk, leaving) if leaving else None
 
     def update(self, state: object, result: SummarizationResult) -> dict[str, Any]:
         """Return the update that writes a result into the state it came from."""
-        said, before = self._read(state)
+        messages, before = self._read(state)
         running, context = result.running_summary, {**before}
         for key in (LEFT_OUT, HANDED_OVER, NOT_SUMMARIZED):
             context.pop(key, None)
         if running is not None:
             context["running_summary"] = running
         if result.failed:
-            context[NOT_SUMMARIZED] = _turn_of(_with_ids(said, before))
+            context[NOT_SUMMARIZED] = _turn_of(messages)
         for key, gone in ((LEFT_OUT, result.left_out), (HANDED_OVER, result.handed_over)):
             if gone.messages:
                 context[key] = plain(gone)
         written = result.messages
         if self.input_messages_key == self.output_messages_key:
-            written = [*_with_ids(said, before)]
+            written = [*messages]
             if running is not None:
                 as_sent = {message.id: message for message in written if message.id != SUMMARY_ID}
                 composed = self.summarizer.composed(divide(written, running))
@@ -232,17 +219,16 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         # A thread that never had a `context` is not given an empty one.
         return {self.output_messages_key: written, **({"context": context} if context or before else {})}
 
-    def _measured(self, said: GivenMessages, context: Mapping[str, Any]) -> Measured:
-        messages = _with_ids(said, context)
+    def _measured(self, messages: Sequence[BaseMessage], context: Mapping[str, Any]) -> Measured:
         return self.summarizer.measured(messages, context.get("running_summary"), context.get(HANDED_OVER))
 
-    def _read(self, state: object) -> tuple[GivenMessages, dict[str, Any]]:
+    def _read(self, state: object) -> tuple[Sequence[BaseMessage], dict[str, Any]]:
         """Return a state's messages and its context: of a mapping, a pydantic model or a dataclass."""
-        key, state = self.input_messages_key, state if isinstance(state, Mapping) else getattr(state, "__dict__", {})
-        said, context = state.get(key), state.get("context")
+        state = state if isinstance(state, Mapping) else getattr(state, "__dict__", {})
+        said, context = state.get(self.input_messages_key), state_of(state.get("context"))
         if said is None:
-            raise ValueError(f"the state has no {key!r}: set input_messages_key to its messages")
-        return said, state_of(context)
+            raise ValueError(f"the state has no {self.input_messages_key!r}: set input_messages_key to its messages")
+        return _with_ids(said, context), context
 
 
 def _with_ids(said: GivenMessages, context: Mapping[str, Any]) -> Sequence[BaseMessage]:

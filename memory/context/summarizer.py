@@ -193,10 +193,10 @@ class Summarizer(Budget):
         talk, left_out, is_due = now.talk, set[str | None](), False
         if self.is_exceeded(now.counts, now.beside):
             keep = self.keep(now.system)
-            leaving = choose_cut(talk.live, now.counts, keep)
+            leaving = choose_cut(talk.live, self.counter, keep)
             if waits and not leaving and self.view(talk)[1]:
                 # Tool calls cannot be shortened: what goes for their sake is worth a summary, however little.
-                leaving = choose_cut(talk.live, now.counts, keep, is_urgent=True)
+                leaving = choose_cut(talk.live, self.counter, keep, is_urgent=True)
             is_due = bool(leaving) or not waits
             if is_due and not has_failed:
                 with tolerated(logger, "%d messages not summarized this time", len(leaving)):
@@ -266,13 +266,13 @@ class Summarizer(Budget):
             system = [shorten(whole, half, counter)]
         room = self.room(counter(system) + summary)
         live = [*talk.live]
-        newest = newest_question(units(live, counter.each(live)))
+        newest = newest_question(units(live, counter))
         asked = {live[at].id for at in newest.places} if newest else set()
         for gone in without:
             if counter(live) > room:
                 live = [message for message in live if message.id not in gone or message.id in asked]
         if len(live) < len(talk.live):
-            live = live[next((unit.places.start for unit in units(live, counter.each(live)) if unit.asks), 0) :]
+            live = live[next((unit.places.start for unit in units(live, counter) if unit.asks), 0) :]
         live = fit(live, room, counter, drop=False)
         left_out = _ids(talk.live) - _ids(live)
         return self.composed(replace(talk, system=tuple(system), live=tuple(live), running=running)), left_out
@@ -351,7 +351,7 @@ class Draft:
         """Do what `write` does, as the caller asks models."""
         by, leaving = self.summarizer, self.leaving
         summary, done = (begun["summary"], len(begun["ids"])) if begun else (self.talk.summary, 0)
-        ends = {unit.places.stop for unit in units(leaving, by.counter.each(leaving))}
+        ends = {unit.places.stop for unit in units(leaving, by.counter)}
         places = {message.id: at for at, message in enumerate(leaving)}
         share = by.max_summary_tokens
         most, room = max(1, int(share * WORDS_PER_TOKEN)), by.room(share)

@@ -11,6 +11,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, MessageLikeRepresentation, ToolMessage
 
+from memory.context.turns import blocks_of
 from memory.door import in_daemon_thread
 from memory.message import as_messages
 
@@ -27,8 +28,6 @@ LOW_DETAIL_TOKENS = 85
 
 CACHED_MESSAGES = 50_000
 
-_TEXT_BLOCKS = {"text": "text", "output_text": "text", "input_text": "text", "reasoning": "reasoning"}
-_TEXT_BLOCKS |= {"thinking": "thinking", "refusal": "refusal"}
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call"})
 _MEDIA_BLOCKS = {
     **dict.fromkeys(("image", "image_url", "input_image", "image_generation_call"), "image"),
@@ -279,13 +278,12 @@ def _rendered(message: BaseMessage) -> tuple[str, int]:
     texts: list[str] = []
     media = 0
     calls = [*message.tool_calls, *message.invalid_tool_calls] if isinstance(message, AIMessage) else []
-    for block in [message.content] if isinstance(message.content, str) else message.content:
-        if isinstance(block, str):
-            texts.append(block)
-        elif block.get("type") in _MEDIA_BLOCKS:
+    for block in blocks_of(message.content):
+        kind = str(block.get("type"))
+        if kind in _MEDIA_BLOCKS:
             media += media_tokens(block)
-        elif not (calls and block.get("type") in _CALL_BLOCKS):  # the same calls stand in `tool_calls`
-            part = block.get(_TEXT_BLOCKS.get(str(block.get("type")), ""))
+        elif not (calls and kind in _CALL_BLOCKS):  # the same calls stand in `tool_calls`
+            part = block.get("text", block.get(kind))  # thoughts and refusals stand under their own names
             texts.append(part if isinstance(part, str) else json.dumps(block, default=str))
     for call in calls:
         # Arguments that a model garbled are text, and are sent as they are.

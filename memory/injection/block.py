@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -31,7 +31,7 @@ _NEEDED: Final = ("content", "category", "confidence", "status")
 _ESCAPES = str.maketrans({"<": "&lt;", ">": "&gt;"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class MemoryData:
     """What may be injected.
 
@@ -67,8 +67,7 @@ def format_memory_for_injection(
     if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 0:
         raise ValueError(f"max_tokens must be a whole number of at least 0, not {max_tokens!r}")
     # Anybody may have made it: what cannot be read of it is left out.
-    if isinstance(memory, MemoryData):
-        memory = {each.name: getattr(memory, each.name) for each in fields(memory)}
+    memory = vars(memory) if isinstance(memory, MemoryData) else memory
     texts = {
         f"{side}.{name}": text
         for side in ("user", "history")

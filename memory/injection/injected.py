@@ -11,11 +11,11 @@ from memory.control import read_control
 from memory.door import StoreEffects, read_many, side_by_side
 from memory.facts.fact import Fact
 from memory.facts.rows import MemorySnapshot, read_snapshot
-from memory.forms import plain, read_as
-from memory.injection.block import TextCounter, fact_line, render_memory_block, turn_line
-from memory.journal.entry import line_id
+from memory.forms import read_as
+from memory.injection.block import TextCounter, fact_line, line_of, render_memory_block
 from memory.journal.journal import entries_in
 from memory.namespaces import Owner
+from memory.recall.index import turn_documents
 
 Entry = tuple[str, int]
 # Lines of past turns: the key of a journal entry, and which of its messages.
@@ -60,10 +60,6 @@ class Injected:
             return read_as(cls, value) if isinstance(value, Mapping) and "basis" in value else None
         except ValueError:
             return None
-
-    def to_state(self) -> dict[str, object]:
-        """Return its JSON form: ids, revisions and times, never texts."""
-        return plain(self)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return all that is shown, in the block and in deltas."""
@@ -134,11 +130,10 @@ def read_snapshot_with(owner: Owner, lines: Sequence[Line]) -> StoreEffects[Memo
     )
     wanted = {line for _, line in lines}
     texts = {
-        line: text
+        document.id: text
         for entry in entries_in(items, snapshot.epoch).values()
-        for one in entry.messages
-        if (line := line_id(entry.thread_id, one.id)) in wanted
-        and (text := turn_line(entry.day, one.speaker, one.text))
+        for document in turn_documents(entry)
+        if document.id in wanted and (text := line_of(document))
     }
     shown = replace(snapshot, lines=texts, edit=control.edit)
     return shown if control.use else replace(shown, facts=(), profile={}, lines={}, is_used=False)

@@ -97,7 +97,7 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
         heard = turn if is_about else replace(turn, recalled=NOTHING)
         hits = _worth_telling(heard.recalled)
         room = max(turn.room, turn.budget // DELTAS_SHARE)
-        news = {fact.id for fact in snapshot.facts if _is_news(fact, previous)}
+        news = {fact.id for fact in snapshot.facts if _written(fact) > previous.since}
         # What was recalled for earlier messages stays while there is room: the provider has it in its cache. Then the
         # newer half goes, as least stands behind it, or all. With a summary its messages go anyway.
         every = len(previous.deltas)
@@ -122,10 +122,10 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
     return replace(new, block=choose_block(snapshot, replace(turn, budget=turn.budget - turn.size(new, snapshot))))
 
 
-def _is_news(fact: Fact, injected: Injected) -> bool:
-    """Say whether a fact was written since the block was chosen."""
+def _written(fact: Fact) -> float:
+    """Return when a fact was written, seconds since 1970; one that does not tell is old."""
     written = moment(fact.updated_at)
-    return written is not None and written.timestamp() > injected.since
+    return written.timestamp() if written else 0.0
 
 
 def told(injected: Injected, snapshot: MemorySnapshot, recalled: Recalled) -> MemorySnapshot:
@@ -145,7 +145,7 @@ def needs_rebase(previous: Injected, snapshot: MemorySnapshot, turn: TurnConditi
     """
     if turn.will_summarize:
         sections = {(name, section.revision) for name, section in snapshot.profile.items()}
-        if not sections <= set(previous.block) or any(_is_news(fact, previous) for fact in snapshot.facts):
+        if not sections <= set(previous.block) or any(_written(fact) > previous.since for fact in snapshot.facts):
             return True
     is_cold = turn.now - previous.at > turn.cache_ttl_seconds
     return is_cold or previous.since == NOT_USED or previous.is_stale(snapshot)
@@ -179,8 +179,7 @@ def choose_block(snapshot: MemorySnapshot, turn: TurnConditions) -> tuple[Entry,
 def _holds_always(fact: Fact, now: float) -> bool:
     if fact.category == "preference":
         return is_about_answers(fact.content)
-    written = moment(fact.updated_at)
-    return fact.category == "correction" and written is not None and now - written.timestamp() < FRESH_SECONDS
+    return fact.category == "correction" and now - _written(fact) < FRESH_SECONDS
 
 
 def _delta(
@@ -204,7 +203,7 @@ def _delta(
     shown = {*injected.fact_ids(), *(line for _, line in injected.lines())}
     told_by = {source for name in shown if name in facts for source in fact_sources(facts[name])}
     told_by |= {line_id(turn.thread_id, message_id) for message_id in turn.window}
-    news = [name for name, fact in facts.items() if name not in shown and _is_news(fact, injected)]
+    news = [name for name, fact in facts.items() if name not in shown and _written(fact) > injected.since]
     chosen, counted = list[str](), set[str]()
     documents = {each.id: each for each in (*recalled.standing, *(hit.document for hit in hits))}
     # A line says what each fact of it does; a fact says nothing of the other facts that its message told.

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langgraph_sdk import get_sync_client
 
-from memory.context.summarization import SUMMARY_ID
+from memory.context.running_summary import SUMMARY_ID
 from memory.context.tokens import count_tokens
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer

@@ -6,6 +6,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from memory.context.budget import Budget, Keep, choose_cut, fit, pinned, units
 from memory.context.tokens import TokenCounter
 
+TEN = TokenCounter(lambda messages: 10 * len(list(messages)))
+"""Counts ten tokens a message."""
+
 
 def conversation(script: str) -> list[BaseMessage]:
     """Messages by letters: `h` a user, `a` an answer, `1` to `3` a model's calls, `x` to `z` their results.
@@ -40,7 +43,7 @@ def conversation(script: str) -> list[BaseMessage]:
     ],
 )
 def test_a_model_message_and_the_results_of_its_calls_are_one_unit(script: str, parts: list[str]) -> None:
-    found = units(conversation(script), [1] * len(script))
+    found = units(conversation(script), TEN)
     assert [script[unit.places.start : unit.places.stop] for unit in found] == parts
 
 
@@ -48,14 +51,14 @@ def test_a_model_message_and_the_results_of_its_calls_are_one_unit(script: str, 
     ("script", "stays"), [("hah", "h"), ("hah1x1x", "h1x"), ("hah1x2xy", "h2xy"), ("aa", "a"), ("ha", "ha")]
 )
 def test_the_newest_question_and_the_newest_results_are_pinned(script: str, stays: str) -> None:
-    found = units(conversation(script), [1] * len(script))
+    found = units(conversation(script), TEN)
     kept = [script[unit.places.start : unit.places.stop] for unit in found if unit in pinned(found)]
     assert "".join(kept) == stays
 
 
-def cut(script: str, keep: Keep, each: int = 10) -> str:
+def cut(script: str, keep: Keep) -> str:
     said = conversation(script)
-    leaving = {id(message) for message in choose_cut(said, [each] * len(script), keep)}
+    leaving = {id(message) for message in choose_cut(said, TEN, keep)}
     return "".join(letter for letter, message in zip(script, said, strict=True) if id(message) in leaving)
 
 
@@ -81,7 +84,7 @@ def test_a_cut_leaves_a_run_of_the_newest_units_and_the_pinned_ones(script: str,
 
 def test_oldest_units_are_dropped_whole_until_the_rest_fits() -> None:
     script = "h2xyah1x"
-    kept = fit(conversation(script), 45, TokenCounter(lambda messages: 10 * len(list(messages))), drop=True)
+    kept = fit(conversation(script), 45, TEN, drop=True)
     assert [message.type for message in kept] == ["ai", "human", "ai", "tool"]
 
 

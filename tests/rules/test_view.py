@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.tools import tool
 
 from graphs.turn.prompt import LEAST_MESSAGE_TOKENS, Prompt
-from memory.context.summarization import SUMMARY_ID
+from memory.context.running_summary import SUMMARY_ID
 from memory.context.tokens import TokenCounter, Tokenizer
 from tests.threads import newest_user, word_counter, words
 
