@@ -91,25 +91,6 @@ def test_the_laws_hold_in_every_state(seed: int, tokens: int, share: int, keep: 
         life.turn()
 
 
-@settings(max_examples=6)
-@given(seed=st.integers(0, 10**9))
-def test_model_and_hook_that_fail_now_and_then_break_no_law(seed: int) -> None:
-    dice = Random(seed)
-
-    def reply(messages: list[BaseMessage]) -> str | Exception:
-        return dice.choice(["a summary", "a summary", "", TimeoutError("late")])  # type: ignore[return-value]
-
-    def hook(messages: list[BaseMessage]) -> None:
-        if dice.random() < 0.3:
-            raise ConnectionError("queue is down")
-        thread.flushed.extend(str(message.id) for message in messages)
-
-    thread = opened(("tokens", 800), reply, hook, max_summary_tokens=60)
-    life = Life(thread, Random(seed), 800, lambda view: check(thread, view, 800, failing=True))
-    for _ in range(30):
-        life.turn()
-
-
 def talk(thread: AgentThread, turns: int, size: int = 20) -> list[list[BaseMessage]]:
     views = []
     for _ in range(turns):

@@ -3,11 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from memory.backfill.conversation import Conversation
 from memory.backfill.exports import read_conversation
-from memory.backfill.source import ImportSource, SourceGone, TakenBack, TakenIn, erase_source, open_source, take_in
+from memory.backfill.source import ImportSource, TakenBack, TakenIn, erase_source, open_source, take_in
 from memory.config import MemoryConfig
 from memory.door import run
 from memory.facts.fact import Fact
@@ -132,38 +130,6 @@ def test_what_was_said_long_ago_corrects_nothing_newer() -> None:
     (receipt,) = [receipt for drained in [bench.drain()] for receipt in drained.receipts]
     assert [(each.reason, each.n) for each in receipt.refused] == [("older", 1)]
     assert bench.facts() == ["Lives in Bergen"]
-
-
-def ends(bench: MemoryBench, talk_: Conversation) -> None:
-    answer = (
-        '{"facts": [{"message": 1, "action": "ends", "known": 1, "content": "", "confidence": 0.9}], "profile": []}'
-    )
-    bench.model.respond = lambda _: answer
-    take(bench, talk_)
-    bench.clock.advance(1)
-    bench.drain()
-
-
-def test_what_comes_back_at_a_full_memory_counts_as_restored() -> None:
-    bench = MemoryBench()
-    learned_live(bench, "I live in Bergen.", "Lives in Bergen")
-    ends(bench, talk("moved", "I left Bergen.", begun="2099-01-01T10:00:00"))
-    FactStore(bench.store, ADA, clock=bench.clock).create("Likes figs", "preference", 0.9)
-    assert bench.facts() == ["Likes figs"]
-    done = run(bench.store, erase_source(ADA, "chatgpt", bench.clock(), MemoryConfig(max_facts=1)))
-    assert (bench.facts(), done.restored) == (["Lives in Bergen"], 1)
-
-
-def test_a_piece_for_a_source_that_was_erased_is_refused() -> None:
-    bench = MemoryBench()
-    source = opened(bench)
-    erased(bench)
-    with pytest.raises(SourceGone):
-        take(bench, FIGS, source=source)
-    opened(bench)
-    with pytest.raises(SourceGone):
-        take(bench, FIGS, source=source)
-    assert bench.journaled() == []
 
 
 def test_a_conversation_belongs_to_one_source() -> None:

@@ -7,12 +7,10 @@ import pytest
 from graphs.local.notes import rules
 from graphs.local.notes.category import category_of
 from graphs.local.notes.rules import is_statement, without_requests
-from memory import prompts
 from memory.config import Category, MemoryConfig
-from memory.extraction.answer import ExtractionError, parse_answer
-from memory.extraction.extraction import aextract_facts, extract_facts
+from memory.extraction.extraction import extract_facts
 from memory.facts.changes import Extraction
-from tests.extracting import known, reasons, said
+from tests.extracting import known, said
 from tests.fakes import RecordingModel
 
 BRIEF = MemoryConfig(extraction_form="brief", note_rules=rules)
@@ -38,11 +36,6 @@ def test_each_message_is_asked_alone_and_is_the_source_of_what_it_tells() -> Non
         ("User likes climbing.", ("m2",)),
     ]
     assert [prompt[-1].text for prompt in model.prompts] == ["I'm Ines.", "I like climbing."]
-
-
-async def test_it_is_the_same_on_an_event_loop() -> None:
-    model = RecordingModel(replies=[notes("User's name is Ines.")])
-    assert contents(await aextract_facts(model, [said("I'm Ines.")], config=BRIEF)) == ["User's name is Ines."]
 
 
 @pytest.mark.parametrize(
@@ -116,27 +109,6 @@ def test_what_the_assistant_says_of_itself_is_not_shown() -> None:
     assert model.prompts[0][-1].text == "Yes, I do too."
 
 
-def test_a_deployment_says_what_the_memory_model_is_told_and_the_examples_stay() -> None:
-    model = RecordingModel(replies=[notes(), notes()])
-    told = MemoryConfig(extraction_form="brief", note_rules=rules, extraction_prompt="Note down allergies.")
-    extract_facts(model, [said("I like tea.")], config=told)
-    extract_facts(model, [said("I like tea.")], config=BRIEF)
-    assert [prompt[0].text for prompt in model.prompts] == ["Note down allergies.", prompts.BRIEF_EXTRACTION]
-    assert model.prompts[0][1:] == model.prompts[1][1:]
-
-
-def test_the_checks_of_the_full_form_hold() -> None:
-    """A cat called Tom: the names are the user's, the number and the recipe are not; the example is nobody's."""
-    model = RecordingModel(
-        replies=[
-            notes("User has 3 cats.", "User has a dog called Pip.", "User's sister Rita is a nurse.", "User has a cat.")
-        ]
-    )
-    extraction = extract_facts(model, [said("I have a cat.")], config=BRIEF)
-    assert contents(extraction) == ["User has a cat."]
-    assert reasons(extraction) == ["unfounded"]
-
-
 @pytest.mark.parametrize(
     "sentence",
     [
@@ -206,33 +178,6 @@ def test_a_correction_takes_nothing_along_that_it_does_not_say_anew() -> None:
     found = contents(extract_facts(model, messages, config=BRIEF))
     assert {known_of_her[0], known_of_her[2]} <= set(found)
     assert known_of_her[1] not in found
-
-
-def test_a_title_ends_no_sentence() -> None:
-    model = RecordingModel(replies=[notes("User's doctor gave them an EpiPen.")])
-    found = extract_facts(model, [said("My doctor, Dr. Osei, gave me an EpiPen for the bees.")], config=BRIEF)
-    assert any("Dr. Osei" in content for content in contents(found))
-
-
-@pytest.mark.parametrize(
-    ("raw", "sentences"),
-    [
-        ('{"facts": ["a", " b "]}', ["a", "b"]),
-        ('["a"]', ["a"]),
-        ('<think>{"facts": ["no"]}</think>{"facts": ["a"]}', ["a"]),
-        ('{"facts": ["a", "b", "c is cut o', ["a", "b"]),
-        ('{"facts": ["say \\"hi\\""', ['say "hi"']),
-        ('{"facts": []}', []),
-        ('{"facts": [1, null, "a", ""]}', ["a"]),
-    ],
-)
-def test_an_answer_is_read_with_tolerance(raw: str, sentences: list[str]) -> None:
-    assert [each.content for each in parse_answer(raw).facts if each.content] == sentences
-
-
-def test_an_answer_without_a_list_is_an_error() -> None:
-    with pytest.raises(ExtractionError):
-        parse_answer("I am sorry, I cannot do that.")
 
 
 def test_the_answer_is_bounded() -> None:

@@ -38,14 +38,6 @@ def test_a_channel_that_knows_its_messages_merges_as_one_that_reads_them(batch: 
         assert aside.get() == merge_messages(expected, [[HumanMessage("aside", id="z"), RemoveMessage(id="a")]])
 
 
-@given(writes)
-def test_replaying_gives_the_same_ids_and_every_message_has_one(batch: list[Any]) -> None:
-    messages = merge_messages([], batch)
-    assert messages == merge_messages([], batch)
-    assert len({message.id for message in messages}) == len(messages)
-    assert all(message.id for message in messages)
-
-
 @given(st.lists(st.lists(spoken, max_size=5), max_size=6))
 def test_it_adds_and_replaces_as_add_messages_does(batch: list[list[Any]]) -> None:
     expected: Any = []
@@ -119,14 +111,3 @@ def test_an_update_is_the_smallest_write_that_makes_it(old: str, new: str, writt
 
 def applied(old: Sequence[BaseMessage], write: Any) -> list[BaseMessage]:
     return list(write.value) if isinstance(write, Overwrite) else merge_messages(old, [write])
-
-
-def test_removing_all_before_the_same_list_writes_nothing() -> None:
-    state = {"messages": talk("a", "b"), "context": {"x": 1}}
-    update = {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *talk("a", "b")], "context": {"x": 1}}
-    assert changes(state, update) == {}
-
-
-def test_an_edited_message_is_not_taken_for_the_old_one() -> None:
-    update = changes({"messages": talk("a", "b")}, {"messages": [HumanMessage("new", id="a"), *talk("b")]})
-    assert isinstance(update["messages"], Overwrite)

@@ -13,7 +13,6 @@ import graphs
 from graphs.cli.dev import (
     choose_port,
     chosen_embedder,
-    describe,
     learning,
     reach,
     read_set_up,
@@ -77,20 +76,6 @@ def test_this_machine_is_asked_through_no_proxy_whatever_the_others_are(given: d
     assert "no_proxy" not in server_environment({}, None)
     variables = server_environment({"all_proxy": "http://proxy:3128", **given}, None)
     assert variables["NO_PROXY"] == variables["no_proxy"] == "example.org,127.0.0.1,localhost,::1"
-
-
-def test_the_server_is_quiet_unless_told_otherwise() -> None:
-    assert server_environment({}, None)["LANGSMITH_TRACING"] == "false"
-    assert server_environment({"LANGSMITH_TRACING": "true"}, None)["LANGSMITH_TRACING"] == "true"
-    assert "PALIMPSEST_LOCAL_BASE_URL" not in server_environment({}, None)
-
-
-def test_the_server_speaks_utf_8_whatever_the_machine_does() -> None:
-    assert server_environment({"PYTHONUTF8": "0", "LC_ALL": "C"}, None)["PYTHONUTF8"] == "1"
-
-
-def test_the_server_keeps_the_docstrings_that_describe_tools() -> None:
-    assert server_environment({"PYTHONOPTIMIZE": "2"}, None)["PYTHONOPTIMIZE"] == ""
 
 
 def test_a_second_server_of_a_folder_says_where_the_first_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,20 +191,6 @@ def test_it_says_when_memory_reads_what_was_said(
     said = learning(server_environment(variables, served if has_local else None))
     assert says in said
     assert ("local model" in said) is is_slow
-
-
-@pytest.mark.parametrize(
-    ("settings", "has_local", "says"),
-    [
-        (Settings(), True, "tiny"),
-        (Settings(), False, "set OPENAI_API_KEY"),
-        (Settings(model="local"), False, "set OPENAI_API_KEY"),
-        (Settings(model="openai:m"), False, "openai:m"),
-        (Settings(model="openai:m", memory_model="local"), True, "openai:m"),
-    ],
-)
-def test_it_says_which_model_answers(settings: Settings, has_local: bool, says: str, served: LocalModel) -> None:
-    assert says in describe(settings, served if has_local else None)
 
 
 @pytest.mark.parametrize(

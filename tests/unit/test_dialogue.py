@@ -8,7 +8,6 @@ from memory.extraction.dialogue import (
     MAX_CONTEXT_CHARS,
     MAX_PASSED_CHARS,
     MAX_USER_CHARS,
-    new_messages,
     render_dialogue,
     shortened,
 )
@@ -56,17 +55,6 @@ def test_what_follows_the_last_new_words_is_read_with_those_after_it() -> None:
     assert render_dialogue([asked, answer]).splitlines() == ["[1] user, Sunday 2026-11-22: Hi, I'm Ada."]
     again = render_dialogue([replace(asked, seen=True), answer, told]).splitlines()
     assert [line.partition(": ")[2] for line in again] == ["Hi, I'm Ada.", "Hi Ada!", "I like figs."]
-
-
-def test_a_time_that_cannot_be_read_is_said_to_be_unknown() -> None:
-    assert render_dialogue([StoredMessage("1", "user", "Hi", "yesterday")]) == "[1] user, date unknown: Hi"
-
-
-def test_two_equal_messages_have_numbers_of_their_own() -> None:
-    twice = [StoredMessage(name, "user", "Hi", "") for name in ("1", "2")]
-
-    assert [line[:3] for line in render_dialogue(twice).splitlines()] == ["[1]", "[2]"]
-    assert new_messages(twice) == twice
 
 
 @given(st.text(max_size=300), st.integers(10, 100))

@@ -53,17 +53,6 @@ async def until(ask: Callable[[], Awaitable[QueryVector | None]]) -> None:
     raise AssertionError("there was no vector in ten seconds")
 
 
-async def test_a_question_that_was_just_asked_is_not_embedded_again() -> None:
-    embeddings = WordEmbeddings()
-    embedder = loaded(embeddings)
-    first = await embedder.aquery("What must I not eat?")
-    assert first is not None
-    assert (first.embedder, len(first.values)) == ("fake:words", 32)
-    assert await embedder.aquery("  What must I not eat? ") == first
-    assert embeddings.asked == ["What must I not eat?"]
-    assert await embedder.aquery(" \n ") is None
-
-
 async def test_a_turn_does_not_wait_for_the_embedder_to_load() -> None:
     gate = threading.Event()
 
@@ -140,10 +129,3 @@ def test_any_server_of_openais_protocol_is_sent_texts_and_needs_no_key() -> None
     embeddings = embedder.start().result(60)
     assert getattr(embeddings, "check_embedding_ctx_length", None) is False
     assert getattr(embeddings, "openai_api_base", None) == "http://127.0.0.1:1/v1"
-
-
-def test_numpy_is_asked_for_where_vectors_could_not_be_ranked(caplog: pytest.LogCaptureFixture) -> None:
-    embedder = embedder_of(Settings(embedder="openai:text-embedding-3-small"), ranks=lambda: False)
-    assert embedder is not None
-    embedder.start().exception(60)
-    assert "needs numpy: install the extra `embedder`" in caplog.text

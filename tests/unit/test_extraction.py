@@ -1,17 +1,14 @@
 """One model call turns what was said into facts: what is taken, what is refused, and how it is asked."""
 
 import json
-import threading
 from typing import Any
 
 import pytest
 
-from memory import prompts
-from memory.config import MemoryConfig
 from memory.extraction.answer import ExtractionError
-from memory.extraction.extraction import aextract_facts, extract_facts
-from memory.extraction.form import FIELDS, MAX_FACTS_PER_ANSWER
-from memory.facts.changes import Change, Extraction, Refusal, Section
+from memory.extraction.extraction import extract_facts
+from memory.extraction.form import MAX_FACTS_PER_ANSWER
+from memory.facts.changes import Change, Extraction, Section
 from tests.extracting import FRIDAY, StructuredModel, extract, found, known, reasons, said
 from tests.fakes import RecordingModel
 
@@ -43,18 +40,6 @@ def test_F1_the_call_is_hidden_from_the_user_s_stream() -> None:
     assert model.tags_seen == [["nostream"]]
 
 
-def test_a_deployment_says_what_the_memory_model_is_told() -> None:
-    model = RecordingModel(replies=['{"facts": []}', '{"facts": []}'])
-    told = f"{prompts.EXTRACTION}\n\nNote down every allergy."
-
-    extract_facts(model, [said("I live in Bergen")], config=MemoryConfig(extraction_prompt=told))
-    extract_facts(model, [said("I live in Bergen")])
-
-    shipped = prompts.EXTRACTION.replace("{fields}", FIELDS)
-    assert [prompt[0].text for prompt in model.prompts] == [told.replace("{fields}", FIELDS), shipped]
-    assert model.prompts[0][1] == model.prompts[1][1]
-
-
 @pytest.mark.parametrize("category", ["hobby", "Knowledge", "", None, 3, ["knowledge"]])
 def test_F2_any_other_category_is_refused(category: Any) -> None:
     extraction = extract(found(category=category), found("User likes rain in Bergen"))
@@ -74,10 +59,6 @@ def test_F3_a_confidence_that_is_no_number_from_0_to_1_is_refused_alone(literal:
 
     assert reasons(extraction) == ["bad_confidence"]
     assert [change.content for change in extraction.changes] == ["User lives in Bergen"]
-
-
-def test_F3_a_number_written_as_text_is_read() -> None:
-    assert [change.confidence for change in extract(found(confidence="0.9")).changes] == [0.9]
 
 
 @pytest.mark.parametrize(
@@ -103,12 +84,6 @@ def test_F1_each_bad_fact_is_refused_for_itself_and_its_neighbours_stay(fact: An
 
     assert reasons(extraction) == [reason]
     assert [change.content for change in extraction.changes] == ["User likes Bergen", "User lives in Bergen"]
-
-
-def test_a_refused_secret_is_not_kept_even_in_its_refusal() -> None:
-    extraction = extract(found("User's Bergen key is sk-abcdefghijklmnopqrst"))
-
-    assert "sk-abcdef" not in repr(extraction)
 
 
 @pytest.mark.parametrize("fact", [found("User lives in Bergen"), {"action": "confirms", "known": 1}])
@@ -158,22 +133,6 @@ def test_an_answer_that_cannot_be_read_is_an_error_that_carries_it() -> None:
     assert "Sorry" not in str(error.value)
 
 
-def test_a_model_that_hangs_is_given_up() -> None:
-    release = threading.Event()
-
-    def hang(_: Any) -> str:
-        release.wait(30)
-        return ""
-
-    try:
-        with pytest.raises(TimeoutError):
-            extract_facts(
-                RecordingModel(respond=hang), [said("Hi there")], config=MemoryConfig(model_timeout_seconds=0.01)
-            )
-    finally:
-        release.set()
-
-
 def test_a_model_that_takes_a_schema_is_given_one() -> None:
     model = StructuredModel(schemas=[])
 
@@ -189,24 +148,3 @@ def test_where_the_server_refuses_the_schema_the_model_is_asked_without() -> Non
 
     assert [change.content for change in extract_facts(model, [said("I live in Bergen")]).changes]
     assert len(model.prompts) == 1
-
-
-async def test_the_asynchronous_twin_does_the_same() -> None:
-    answer = json.dumps({"facts": [found(), found(confidence=7)]})
-    messages = [said("I live in Bergen")]
-
-    one = extract_facts(RecordingModel(replies=[answer]), messages)
-    other = await aextract_facts(RecordingModel(replies=[answer]), messages)
-    structured = await aextract_facts(StructuredModel(schemas=[], refuses=True, replies=[answer]), messages)
-
-    assert one == other == structured
-    assert one.refused == (
-        Refusal(
-            reason="bad_confidence",
-            content="User lives in Bergen",
-            category="knowledge",
-            confidence=0.0,
-            sources=one.changes[0].sources,
-            said_at=FRIDAY,
-        ),
-    )

@@ -84,37 +84,12 @@ def test_a_text_of_any_length_has_the_vector_of_what_is_indexed_of_it() -> None:
     assert home.make() == 0
 
 
-def test_a_vector_takes_two_bytes_a_number_and_holds_no_word_of_its_text() -> None:
-    home = Home()
-    (value,) = (value for key, value in home.kept().items() if key.startswith("facts."))
-    assert value["embedder"] == "words"
-    assert len(str(value)) < 300
-    assert "ombert" not in str(home.kept())
-
-
 def test_another_embedder_has_them_made_anew_and_reads_none_of_the_old_ones() -> None:
     home = Home()
     assert home.read("other") == set()
     assert home.make("other") == 3
     assert len(home.read("other")) == 3
     assert home.read("words") == set()
-
-
-def test_an_edited_fact_is_never_found_by_the_vector_of_what_it_said() -> None:
-    home = Home()
-    home.facts.update(home.fact_id, content="Keeps a newt", source="api")
-    assert text_key("Keeps a newt") not in home.read()
-    assert home.make() == 1
-    assert text_key("Keeps a newt") in home.read()
-    assert text_key("Keeps an axolotl called Wombert") not in home.read()
-
-
-def test_a_retired_fact_has_no_vector_and_gets_one_again_when_it_is_undone() -> None:
-    home = Home()
-    home.facts.retire(home.fact_id)
-    assert not [key for key in home.kept() if key.startswith("facts.")]
-    home.facts.undo()
-    assert home.make() == 1
 
 
 def test_vectors_without_an_item_go_with_the_next_pass() -> None:
@@ -133,16 +108,3 @@ def test_what_a_hand_garbled_is_made_anew(garbled: dict[str, Any]) -> None:
     assert len(home.read()) == 2
     assert home.make() == 1
     assert len(home.read()) == 3
-
-
-def test_an_embedder_that_fails_leaves_what_is_there_and_the_next_pass_goes_on() -> None:
-    home = Home()
-    home.facts.create("Likes figs", "preference", 0.9)
-
-    def fail() -> None:
-        raise ConnectionError
-
-    with pytest.raises(ConnectionError):
-        home.make(meanwhile=fail)
-    assert len(home.read()) == 3
-    assert home.make() == 1

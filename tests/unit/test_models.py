@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 from langchain_openai import ChatOpenAI
 
 from graphs.process.model_failures import ModelUnavailable, explain, is_context_overflow
-from graphs.process.models import Purpose, fit_to_profile, in_background, load_chat_model, profile, resolve
+from graphs.process.models import Purpose, fit_to_profile, in_background, load_chat_model, profile
 from graphs.settings import LOCAL, Settings
 from graphs.turn.context import Context
-from memory import prompts
-from tests.fakes import RecordingModel
 
 SERVED = Settings(local_base_url="http://127.0.0.1:9/v1")
 TWICE = replace(SERVED, local_background_url="http://127.0.0.1:8/v1")
@@ -40,16 +38,6 @@ def body(model: ChatOpenAI) -> dict[str, Any]:
     return dict(model.extra_body)
 
 
-def test_chat_and_background_never_share_a_slot_of_the_local_server_nor_does_a_turn_wait_behind_it() -> None:
-    assert body(local("chat"))["id_slot"] != body(local("memory"))["id_slot"]
-    assert body(local("summary"))["id_slot"] != body(local("memory"))["id_slot"]
-    ahead = in_background(local("summary"))
-    assert isinstance(ahead, ChatOpenAI)
-    assert body(ahead) == {**body(local("summary")), "id_slot": body(local("memory"))["id_slot"]}
-    remote = RecordingModel()
-    assert in_background(remote) is remote
-
-
 def test_what_no_turn_waits_for_is_asked_of_the_server_with_a_low_priority() -> None:
     for purpose in PURPOSES:
         assert local(purpose).openai_api_base == SERVED.local_base_url
@@ -61,44 +49,6 @@ def test_what_no_turn_waits_for_is_asked_of_the_server_with_a_low_priority() -> 
     assert ahead.openai_api_base == TWICE.local_background_url
     assert body(ahead)["id_slot"] != body(local("memory", TWICE))["id_slot"]
     assert (ahead.temperature, ahead.max_tokens) == (local("summary").temperature, local("summary").max_tokens)
-
-
-def test_a_call_in_the_background_may_take_longer_than_one_that_a_turn_waits_for() -> None:
-    ahead = in_background(local("summary", TWICE))
-    assert isinstance(ahead, ChatOpenAI)
-    for background in (ahead, local("memory", TWICE)):
-        assert background.request_timeout == 2 * (local("chat", TWICE).request_timeout or 0)
-
-
-def test_an_answer_that_is_streamed_may_take_as_long_to_begin_as_one_that_is_not() -> None:
-    for purpose in PURPOSES:
-        assert local(purpose).stream_chunk_timeout == local(purpose).request_timeout
-
-
-def test_only_the_chat_avoids_to_repeat_itself() -> None:
-    """Where facts and summaries are written, what looks like a loop may be a name that is copied."""
-    assert {purpose: [name for name in body(local(purpose)) if "dry" in name] for purpose in PURPOSES} == {
-        "chat": ["dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breakers"],
-        "summary": [],
-        "memory": [],
-    }
-    # A number that is quoted stays as it is: "at most 15,000 kroner a month".
-    assert set("0123456789") <= set(body(local("chat"))["dry_sequence_breakers"])
-    assert body(local("chat"))["dry_penalty_last_n"] >= 0  # its server refuses -1, llama.cpp's own word for "all"
-    ahead = in_background(local("summary", TWICE))
-    assert isinstance(ahead, ChatOpenAI)
-    assert not [name for name in body(ahead) if "dry" in name]
-
-
-def test_a_local_reply_is_as_long_as_its_profile_reserves() -> None:
-    limits = profile(LOCAL, SERVED)
-    assert limits
-    assert local("chat").max_tokens == limits.reply_tokens
-
-
-def test_an_empty_name_means_the_deployments_model() -> None:
-    assert resolve("", Settings(model="openai:m")) == "openai:m"
-    assert resolve("openai:mine", Settings(model="openai:m")) == "openai:mine"
 
 
 @pytest.mark.parametrize(
@@ -140,11 +90,6 @@ def test_an_explanation_names_the_model_and_never_repeats_the_providers_text(sta
     sentence = str(explain(Refused("secret words", status), "mistralai:m"))
     assert "mistralai:m" in sentence
     assert "secret" not in sentence
-
-
-def test_an_explanation_is_explained_once() -> None:
-    known = ModelUnavailable("set this")
-    assert explain(known, "openai:m") is known
 
 
 def test_a_lost_connection_to_the_local_model_says_how_to_start_it() -> None:
@@ -190,12 +135,6 @@ def test_budgets_shrink_to_what_the_model_can_bear(max_tokens: int, summary: int
     assert fit_to_profile(chosen, None) == chosen
 
 
-def test_two_thirds_of_what_the_local_model_reads_before_a_message_are_memory() -> None:
-    limits = profile(LOCAL, NOTHING)
-    assert limits
-    assert 3 * (len(prompts.MEMORY_DELTA.format(memory="")) // 4) <= limits.delta_tokens
-
-
 @pytest.mark.parametrize("chosen", [None, "before", "after"])
 def test_where_nobody_chose_no_turn_of_the_local_model_waits_for_a_summary(chosen: Any) -> None:
     limits = profile(LOCAL, NOTHING)
@@ -207,10 +146,3 @@ def test_where_nobody_chose_no_turn_of_the_local_model_waits_for_a_summary(chose
 def test_a_providers_model_has_no_limits_of_ours() -> None:
     assert profile("openai:gpt-4.1-mini", SERVED) is None
     assert profile("", Settings(model=LOCAL)) is not None
-
-
-def test_the_local_profile_leaves_room_for_the_conversation() -> None:
-    limits = profile(LOCAL, NOTHING)
-    assert limits
-    taken = limits.max_summary_tokens + limits.memory_tokens + limits.reply_tokens
-    assert taken < limits.max_tokens / 2

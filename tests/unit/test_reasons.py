@@ -113,11 +113,6 @@ def test_an_order_does_not_hide_in_a_note_and_no_note_goes_with_it() -> None:
     assert texts(["User decided to sell the boat.", order], parts) == ["User decided to sell the boat.", order]
 
 
-def test_the_reasons_do_not_change_the_category() -> None:
-    parts = ["We decided to sell the boat.", "It will be missed.", "They like it too much."]
-    assert [note.category for note in with_reasons(["User decided to sell the boat."], parts, LONGEST)] == ["context"]
-
-
 NOTES = [
     "User will sell the boat.",
     "User will sell it, because the boat is old.",

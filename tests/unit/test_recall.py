@@ -124,57 +124,6 @@ def test_names_are_words_with_a_capital_letter_within_a_sentence(text: str, expe
     assert names(text) == expected
 
 
-def test_a_text_counts_for_what_its_whole_conversation_is_about() -> None:
-    often, once = ["Oslo", *["Nice"] * 3, "Oslo", *["Nice"] * 4], ["Oslo", *["Nice"] * 8]
-    index = Index.of(
-        turn(f"{session}{at}", text, session=session, place=at)
-        for session, texts in (("a", often), ("b", once), ("c", ["Tea", "Figs"]))
-        for at, text in enumerate(texts)
-    )
-    scores = {hit.document.id: hit.score for hit in index.rank("Oslo")}
-    assert scores["a8"] > 1.01 * scores["b8"]
-
-
-def test_the_words_of_a_text_without_company_count_once() -> None:
-    alone = [turn("a", "Oslo"), turn("b", "Figs"), turn("c", "Rice")]
-    company = [("d", "Figs"), ("e", "Tea")]
-    beside = Index.of([*alone, *(turn(name, text, session="s") for name, text in company)])
-    bare = Index.of([*alone, *(turn(name, text) for name, text in company)])
-    assert beside.rank("Oslo") == bare.rank("Oslo") != []
-
-
-def test_what_is_gone_changes_no_score_of_what_is_left() -> None:
-    texts = ["The hotel", "The hotel was small and old", "A hotel by the sea"]
-    row = [turn(f"{each}{at}", text, session=each, place=at) for each in "ab" for at, text in enumerate(texts)]
-    others = [turn("c", "Figs", session="c")]
-    similarity = {each.id: number / 3 for number, each in enumerate(row[:3])}
-    changed = Index.of([*row, *others])
-    changed.remove(["b0", "b1", "b2", "c"])
-    ours, new = (index.rank("hotel", similarity=similarity) for index in (changed, Index.of(row[:3])))
-    assert dict(ours) == pytest.approx(dict(new))
-
-
-def test_nothing_of_a_text_stays_in_an_index_that_it_left() -> None:
-    index = Index.of([fact("a", "Plays the xylophone")])
-    assert "xylo" in repr(vars(index))
-    index.remove(["a"])
-    assert "xylo" not in repr(vars(index))
-
-
-def test_a_message_counts_for_the_one_before_the_last_unless_the_assistant_answered_in_between() -> None:
-    said = ["Do you practise any martial arts?", "Not in winter", "Taekwondo, twice a week", "Figs", "Tea", "Rain"]
-
-    def score(*, answered: bool) -> float:
-        row = [
-            turn(str(at), text, session="s", place=at, is_reply=answered and at == 1) for at, text in enumerate(said)
-        ]
-        hits = {hit.document.id: hit.score for hit in Index.of(row).rank("martial arts")}
-        return hits["2"] - hits["5"]
-
-    assert score(answered=False) > 0
-    assert score(answered=True) == pytest.approx(0)
-
-
 def test_the_turn_before_says_what_it_means() -> None:
     index = Index.of([fact("a", "The cello is from Bergen"), fact("b", "The horse is from Iceland")])
     assert found(index, "Where is it from?", before="I practise the cello")[0] == "a"

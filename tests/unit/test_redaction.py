@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage
 
 from memory.door import run
-from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.forget.erase import erase_thread
 from memory.journal.journal import read_journal
@@ -70,23 +69,6 @@ def test_elsewhere_only_what_tells_the_same_goes() -> None:
     told("Dates are easy to forget.", "They are.", thread="V", bench=bench)
     erase(bench)
     assert journal(bench) == ["Dates are easy to forget.", "They are."]
-
-
-async def test_history_of_the_days_it_was_said_on_is_told_anew_whatever_its_words() -> None:
-    bench = told("I like figs.", "Noted.")
-    told("I like plums.", "Noted.", thread="U", bench=bench)
-    bench.clock.advance(86_400)
-    bench.model.respond = lambda messages: "They love a sweet fruit." if "figs" in messages[-1].text else "Plums."
-    await roll_up(bench)
-    assert texts_of(run(bench.store, read_profile(ADA, bench.epoch())))["history.recent"] == "They love a sweet fruit."
-    erase(bench)
-    bench.clock.advance(86_400)
-    await roll_up(bench)
-    assert texts_of(run(bench.store, read_profile(ADA, bench.epoch())))["history.recent"] == "Plums."
-
-
-async def roll_up(bench: MemoryBench) -> None:
-    assert await bench.updater.aroll_up(ADA)
 
 
 def test_a_confirmation_goes_with_the_thread_that_it_was_said_in() -> None:

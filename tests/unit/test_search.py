@@ -6,11 +6,9 @@ from langgraph.store.memory import InMemoryStore
 from memory.control import INITIAL_EPOCH
 from memory.door import Handlers, run
 from memory.facts.changes import Change, Extraction
-from memory.facts.fact import Fact
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.recall.search import search_facts
-from memory.recall.vectors import Embed, QueryVector, VectorIndex, make_vectors, packed, text_key
+from memory.recall.vectors import Embed, QueryVector, make_vectors, packed
 from tests.fakes import WordEmbeddings
 
 
@@ -80,43 +78,3 @@ def test_what_was_only_said_in_the_same_conversation_as_a_hit_is_not_found() -> 
         changes = tuple(Change(action="new", content=each, category="knowledge", sources=("1",)) for each in contents)
         facts.apply(Extraction(changes=changes), thread_id=thread, epoch=INITIAL_EPOCH, now="2026-03-01T10:00:00+00:00")
     assert typed(facts, "plums") == ["Likes plums"]
-
-
-def test_beside_what_holds_a_word_an_embedder_finds_what_is_alike() -> None:
-    pytest.importorskip("numpy")
-    texts = {"a": "Likes plums", "b": "Likes figs", "c": "Plays chess"}
-    at = "2026-03-01T10:00:00+00:00"
-    facts = [
-        Fact(id=name, content=text, category="knowledge", confidence=0.9, created_at=at, updated_at=at)
-        for name, text in texts.items()
-    ]
-    vectors = {
-        text_key(text): packed(values)
-        for text, values in zip(texts.values(), ([1.0, 0.0], [0.0, 1.0], [0.6, 0.8]), strict=True)
-    }
-    question = QueryVector.of("e", [1.0, 0.0])
-    assert [fact.content for fact in search_facts(facts, "plums", question, vectors, only_asked=True)] == [
-        "Likes plums",
-        "Plays chess",
-    ]
-
-
-def test_what_holds_the_query_comes_before_what_is_alike(facts: FactStore) -> None:
-    pytest.importorskip("numpy")
-    with_vectors(facts)
-    assert found(facts, "chess", asked("dangerous food"))[0] == "Plays chess"
-
-
-@pytest.mark.parametrize("query", ["", " ...", "\n"])
-def test_white_space_and_punctuation_find_nothing(facts: FactStore, query: str) -> None:
-    assert search_facts(facts.list(), query, asked("food")) == []
-
-
-def test_a_text_without_a_vector_is_left_out_of_what_is_alike() -> None:
-    pytest.importorskip("numpy")
-    vectors = {text_key("figs"): packed([1.0, 0.0])}
-    question = QueryVector.of("e", [1.0, 0.0])
-    known = VectorIndex.of("e", {"a": "figs", "b": "plums"}, vectors)
-    assert known is not None
-    assert known.similarity(question) == pytest.approx({"a": 1.0}, abs=0.01)
-    assert VectorIndex.of("e", {"b": "plums"}, vectors) is None

@@ -84,12 +84,6 @@ def test_a_corrected_edited_or_deleted_fact_makes_the_block_stale(memory: Memory
     assert (after.since > before.since) == is_stale
 
 
-def test_a_stale_fact_in_a_delta_is_reason_enough() -> None:
-    then = inject(first(known(fact(1))), known(fact(1), fact(2, written=NOW + 30)), TURN)
-
-    assert needs_rebase(then, known(fact(1)), TURN)
-
-
 def test_a_summary_brings_a_new_block_where_there_is_something_new_to_tell() -> None:
     before = first(known(fact(1), work=StoredSection("Nurse")))
     summarizing = replace(TURN, will_summarize=True)
@@ -147,21 +141,6 @@ def test_all_deltas_together_keep_their_room(sizes: list[tuple[int, int, bool]],
         injected = after
 
 
-def test_too_many_deltas_make_a_new_block_that_holds_them() -> None:
-    memory = known(fact(1))
-    injected = first(memory)
-    facts = [fact(1)]
-    for number in range(2, 60):
-        facts.append(fact(number, written=NOW + number))
-        turn = replace(TURN, message_id=f"m{number}", now=NOW + number)
-        injected = inject(injected, known(*facts), turn)
-        used = sum(map(len, render_deltas(injected, known(*facts)).values()))
-        assert used <= turn.budget
-
-    assert injected.since > NOW
-    assert len(injected.block) > 1
-
-
 def test_one_delta_is_bounded_and_what_it_leaves_comes_later() -> None:
     before = first(known(fact(1)))
     many = known(fact(1), *(fact(n, written=NOW + 30) for n in range(2, 40)))
@@ -191,16 +170,6 @@ def test_the_block_holds_protected_facts_first_then_standing_instructions_then_t
     sizes = {len(chosen(budget)): chosen(budget) for budget in range(0, 500, 5)}
     order = [sizes[n] - sizes[n - 1] for n in range(1, 6)]
     assert order == [{f"fact_{n:08}"} for n in (3, 5, 2, 1, 4)]
-
-
-def test_a_section_that_is_gone_or_too_old_is_stale() -> None:
-    section = StoredSection("Nurse")
-    before = first(known(work=section))
-    for number in range(10):
-        section = section.changed(f"Job {number}")
-
-    assert needs_rebase(before, known(work=section), TURN)
-    assert needs_rebase(before, known(), TURN)
 
 
 facts_strategy = st.lists(

