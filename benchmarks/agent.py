@@ -27,8 +27,8 @@ from langgraph.store.memory import InMemoryStore
 from graphs.middleware import PalimpsestMemory, PalimpsestState, PalimpsestSummary
 from graphs.process.service import MemoryService
 from graphs.settings import Settings
-from memory import FactStore, RunningSummary
 from memory.config import MemoryConfig
+from palimpsest import FactStore, RunningSummary
 from tests.fakes import RecordingModel
 
 TURNS, ROUNDS, FACTS = 20, 9, 50

@@ -38,35 +38,21 @@ if TYPE_CHECKING:
     from graphs.tools import TOOLS
     from graphs.tools_of_memory import memory_tools
     from graphs.turn.context import Context
-    from memory import (
-        CATEGORIES,
-        Category,
-        ConversationContext,
-        Extraction,
-        ExtractionError,
-        Fact,
-        FactNotFound,
-        FactStore,
-        MemoryConfig,
-        MemoryData,
-        MemoryFull,
-        MemoryUpdateQueue,
-        MemoryUpdater,
-        RunningSummary,
-        SummarizationNode,
-        SummarizationResult,
-        acount_tokens,
-        aerase_thread,
-        aextract_facts,
-        asummarize_messages,
-        count_tokens,
-        erase_thread,
-        extract_facts,
-        format_memory_for_injection,
-        prompts,
-        summarize_messages,
-        summarized_ids,
-    )
+    from memory import prompts
+    from memory.config import CATEGORIES, Category, MemoryConfig
+    from memory.context.running_summary import RunningSummary, summarized_ids
+    from memory.context.summarization import SummarizationNode, asummarize_messages, summarize_messages
+    from memory.context.summarizer import SummarizationResult
+    from memory.context.tokens import acount_tokens, count_tokens
+    from memory.extraction.answer import ExtractionError
+    from memory.extraction.extraction import aextract_facts, extract_facts
+    from memory.facts.changes import Extraction
+    from memory.facts.fact import Fact, FactNotFound, MemoryFull
+    from memory.facts.store import FactStore
+    from memory.forget.erase import aerase_thread, erase_thread
+    from memory.injection.block import MemoryData, format_memory_for_injection
+    from memory.updates.queue import ConversationContext, MemoryUpdateQueue
+    from memory.updates.updater import MemoryUpdater
 
 __all__ = [
     "CATEGORIES",
@@ -155,8 +141,22 @@ _HOMES: Mapping[str, Sequence[str]] = {
     "graphs.tools": ("TOOLS",),
     "graphs.tools_of_memory": ("memory_tools",),
     "graphs.turn.context": ("Context",),
+    "memory": ("prompts",),
+    "memory.config": ("CATEGORIES", "Category", "MemoryConfig"),
+    "memory.context.running_summary": ("RunningSummary", "summarized_ids"),
+    "memory.context.summarization": ("SummarizationNode", "asummarize_messages", "summarize_messages"),
+    "memory.context.summarizer": ("SummarizationResult",),
+    "memory.context.tokens": ("acount_tokens", "count_tokens"),
+    "memory.extraction.answer": ("ExtractionError",),
+    "memory.extraction.extraction": ("aextract_facts", "extract_facts"),
+    "memory.facts.changes": ("Extraction",),
+    "memory.facts.fact": ("Fact", "FactNotFound", "MemoryFull"),
+    "memory.facts.store": ("FactStore",),
+    "memory.forget.erase": ("aerase_thread", "erase_thread"),
+    "memory.injection.block": ("MemoryData", "format_memory_for_injection"),
+    "memory.updates.queue": ("ConversationContext", "MemoryUpdateQueue"),
+    "memory.updates.updater": ("MemoryUpdater",),
 }
-"""Where the names of `graphs` are; all others are those of `memory`."""
 
 
 def check_rooms() -> None:
@@ -177,7 +177,7 @@ def __getattr__(name: str) -> object:
     """Return a public name, importing the room that holds it."""
     if name in __all__:
         check_rooms()
-        home = next((module for module, names in _HOMES.items() if name in names), "memory")
+        home = next(module for module, names in _HOMES.items() if name in names)
         return getattr(importlib.import_module(home), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

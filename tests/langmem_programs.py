@@ -7,7 +7,7 @@ from langchain_core.messages import AnyMessage
 from langgraph.graph import START, MessagesState, StateGraph
 from typing_extensions import TypedDict
 
-from memory import SummarizationNode
+from palimpsest import SummarizationNode
 
 
 class State(MessagesState):

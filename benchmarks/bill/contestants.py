@@ -27,10 +27,11 @@ from graphs.chat import build_graph
 from graphs.process.embedders import NONE
 from graphs.process.service import MemoryService
 from graphs.settings import Settings
-from memory import FactStore, MemoryData, aextract_facts, format_memory_for_injection, prompts
+from memory import prompts
 from memory.config import MemoryConfig
 from memory.context.tokens import shared_counter
 from memory.namespaces import Owner
+from palimpsest import FactStore, MemoryData, aextract_facts, format_memory_for_injection
 from tests.fakes import WordEmbeddings
 
 USER = "replay"

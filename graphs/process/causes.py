@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Mapping
 
 from graphs.settings import EnvFileUnreadable, proxy_of, unfit_for_headers
-from memory.provider_reason import chain
+from memory.model_calls import chain
 
 _FULL = "the disk is full: make room and try again"
 _SYSTEM = {

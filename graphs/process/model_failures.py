@@ -18,7 +18,7 @@ from langchain_core.exceptions import (
 
 from graphs.process.causes import FileUnusable, cause_of
 from graphs.settings import LOCAL
-from memory.provider_reason import provider_reason, says_too_long, status_of
+from memory.model_calls import provider_reason, says_too_long, status_of
 
 _REFUSED_REQUEST = {400, 413, 422}
 # What a message carries beside its text, in the words of OpenAI, OpenRouter, llama.cpp, Bedrock and Google.

@@ -29,8 +29,8 @@ from memory.forms import plain
 from memory.injection.injected import Injected, read_snapshot_with
 from memory.injection.selection import TurnConditions, inject, told
 from memory.message import names_in, role_of, speaker_of
+from memory.model_calls import span
 from memory.recall.user_index import NOTHING, Asked, Recalled
-from memory.tracing import span
 from memory.turn import (
     Closing,
     MemoryMode,

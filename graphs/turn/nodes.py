@@ -52,7 +52,7 @@ from graphs.turn.state import AfterTools, State, changes, left_of, merge_message
 from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.context.tokens import TokenCounter
 from memory.facts.rows import MemorySnapshot
-from memory.tracing import span
+from memory.model_calls import span
 from memory.turn import mode_of_newest
 
 logger = logging.getLogger(__name__)

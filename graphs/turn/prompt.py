@@ -42,7 +42,7 @@ from memory.context.turns import in_turns, is_empty, one_after_another
 from memory.facts.rows import MemorySnapshot
 from memory.injection.injected import Injected, render_block, render_deltas
 from memory.message import TOLD_KEY, spoken
-from memory.provider_reason import origin, provider_reason
+from memory.model_calls import origin, provider_reason
 from memory.turn import MemoryMode, with_mode
 
 logger = logging.getLogger(__name__)

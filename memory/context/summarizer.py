@@ -32,7 +32,7 @@ from memory.context.running_summary import (
 from memory.context.summary_prompt import WORDS_PER_TOKEN, Prompt, in_portions, prompt_of, summary_in
 from memory.context.tokens import TokenCounter, shared_counter
 from memory.door import in_this_thread, tolerated
-from memory.provider_reason import reason_logged
+from memory.model_calls import reason_logged
 from memory.text import digest, without_middle
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from langchain_core.output_parsers import BaseOutputParser
 from langchain_core.runnables import Runnable, RunnableSequence
 
 from memory.extraction.form import FACT_LISTS, Answer
-from memory.provider_reason import reason_logged, status_of
+from memory.model_calls import reason_logged, status_of
 
 logger = logging.getLogger(__name__)
 

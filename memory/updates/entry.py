@@ -9,8 +9,8 @@ from typing import Literal, Self
 
 from memory.config import MemoryConfig
 from memory.message import StoredMessage
+from memory.model_calls import chain, first_status, says_too_long
 from memory.namespaces import Owner
-from memory.provider_reason import chain, first_status, says_too_long
 from memory.text import digest
 
 EntryKind = Literal["turn", "cut"]

@@ -14,8 +14,8 @@ from langgraph.store.base import BaseStore
 from memory.config import MemoryConfig
 from memory.door import StoreEffects, arun, in_daemon_thread, in_this_thread, run
 from memory.message import iso_time, messages_of
+from memory.model_calls import SpanName, span
 from memory.namespaces import Owner
-from memory.tracing import SpanName, span
 from memory.updates import outbox
 from memory.updates.budget import Job, Purpose
 from memory.updates.conversation import ConversationContext, Message

@@ -9,8 +9,8 @@ from langgraph.store.base import BaseStore
 from langgraph.store.sqlite import SqliteStore
 
 from graphs.middleware import PalimpsestMemory
-from memory import FactStore
 from memory.turn import MemoryMode
+from palimpsest import FactStore
 from tests.laws.talk import AGENTS, DEEP_AGENTS, Talk
 
 

@@ -7,10 +7,10 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from graphs.turn.prompt import SOURCES_KEY, TOKENS_KEY
-from memory import FactStore
 from memory.control import change_control
 from memory.door import arun
 from memory.facts.profile import edit_section
+from palimpsest import FactStore
 from tests.laws.talk import DEEP_AGENTS, DOORS, Talk
 
 

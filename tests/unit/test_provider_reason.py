@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 from graphs.process.model_failures import explain
 from memory.context.summarization import asummarize_messages, summarize_messages
 from memory.extraction.extraction import aextract_facts, extract_facts
-from memory.provider_reason import origin, provider_reason
+from memory.model_calls import origin, provider_reason
 from tests.fakes import RecordingModel
 
 

@@ -16,8 +16,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from graphs.chat import build_graph
 from graphs.process.service import MemoryService
 from graphs.settings import Settings
+from memory.model_calls import span
 from memory.namespaces import Owner
-from memory.tracing import span
 from tests.fakes import RecordingModel, learns
 
 
@@ -72,7 +72,7 @@ def test_without_the_api_there_are_no_spans_and_nothing_fails() -> None:
     # In a process of its own: this one has loaded the API.
     program = (
         "import sys; sys.modules['opentelemetry'] = None\n"
-        "from memory.tracing import span, trace\n"
+        "from memory.model_calls import span, trace\n"
         "assert trace is None\n"
         "with span('palimpsest.recall') as told: told.set(facts=3)\n"
         "print('went on')"
