@@ -195,17 +195,16 @@ def settle_dead(owner: Owner, key: str, retry_at: float | None) -> StoreEffects[
     return rewrite(owner, settled)
 
 
-def read_flushed(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[dict[str, str]]:
-    """Read when (ISO 8601) what was flushed in a thread was said, by its hash, in the order it was flushed."""
+def read_flushed(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[list[str]]:
+    """Read the hashes of what was flushed in a thread, in the order in which it was."""
     item = yield from read(owner.namespace("seen"), _flushed_key(thread_id))
-    pairs = item.value.get("hashes") if item and belongs(item.value, epoch) else None
-    return {str(pair[0]): str(pair[1]) for pair in pairs or () if isinstance(pair, list | tuple) and len(pair) == 2}
+    hashes = item.value.get("hashes") if item and belongs(item.value, epoch) else None
+    return [*map(str, hashes)] if isinstance(hashes, list) else []
 
 
-def write_flushed(owner: Owner, thread_id: str, epoch: str, flushed: Mapping[str, str]) -> StoreEffects[None]:
+def write_flushed(owner: Owner, thread_id: str, epoch: str, flushed: Sequence[str]) -> StoreEffects[None]:
     """Write what was flushed in a thread: it is never read again."""
-    hashes = [list(pair) for pair in flushed.items()]  # in order, which a store need not keep of a mapping
-    value = {"thread_id": thread_id, "hashes": hashes, "epoch": epoch}
+    value = {"thread_id": thread_id, "hashes": [*flushed], "epoch": epoch}
     yield [put(owner.namespace("seen"), _flushed_key(thread_id), value)]
 
 

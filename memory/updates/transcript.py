@@ -1,7 +1,7 @@
 """What of a conversation is worth remembering: its newest turn, what was edited away, what a model reads. Pure."""
 
 import math
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import attrgetter
@@ -211,21 +211,21 @@ class Reading:
         every: Every message once, scheduled ones too, oldest first.
         said: Those of them that no scheduler caused.
         cut: The ids of what of it left the context by a summary.
-        flushed: When (ISO 8601) each flushed message was said, by its hash (`memory.text.flush_hash`).
+        flushed: The hashes of what was flushed before (`memory.text.flush_hash`), in the order in which it was.
     """
 
     every: tuple[StoredMessage, ...]
     said: tuple[StoredMessage, ...]
     cut: frozenset[str]
-    flushed: Mapping[str, str]
+    flushed: Sequence[str]
 
     @classmethod
-    def of(cls, entries: Sequence[Entry], flushed: Mapping[str, str], *, after_erase: bool) -> Self:
+    def of(cls, entries: Sequence[Entry], flushed: Sequence[str], *, after_erase: bool) -> Self:
         """Merge entries of one thread by message id, without edited messages.
 
         Args:
             entries: Of one thread, in any order.
-            flushed: When each flushed message was said, by its hash.
+            flushed: The hashes of what was flushed before.
             after_erase: Whether the user erased memory at some time. What a summary cut then counts only where a turn
                 since the erase holds it too: the rest of the thread is older than the erase and must not come back.
         """
@@ -234,21 +234,14 @@ class Reading:
         if (speaker := max(entries, key=attrgetter("created")).speaker) is not None:
             entries = [replace(one, messages=tuple(each.heard(speaker) for each in one.messages)) for one in entries]
         listed = [(entry, one) for entry in entries for one in entry.to_learn]
-        turns = [one for entry, one in listed if entry.kind == "turn"]
         if after_erase:
-            since = {one.id for one in turns if not one.seen}
+            since = {one.id for entry, one in listed if entry.kind == "turn" and not one.seen}
             listed = [
                 (entry, one)
                 for entry, one in listed
                 if entry.kind == "turn" or one.id in since or _hash(one) in flushed
             ]
-        in_turns = {one.id for one in turns}
-        # A message that comes again, in a cut, was said when it was flushed first. One of a turn was said then, also
-        # where somebody says the same on another day.
-        every = tuple(
-            one if one.id in in_turns else replace(one, time=min(one.time, flushed.get(_hash(one), one.time)))
-            for one in _merged(listed)
-        )
+        every = tuple(_merged(listed))
         is_open = _OPEN in flushed or any(flush_hash("scheduled", one.text) in flushed for one in every[:1])
         cut = frozenset(one.id for entry, one in listed if entry.kind == "cut")
         return cls(every, strip_scheduled(every, is_open=is_open), cut, flushed)
@@ -277,20 +270,17 @@ class Reading:
             cut[-1].extend(exchange)
         return [tuple(portion) for portion in cut if any(not message.seen for message in portion)]
 
-    def flushed_after(self, later: Collection[str], limit: int) -> dict[str, str]:
+    def flushed_after(self, later: Collection[str], limit: int) -> list[str]:
         """Return what counts as flushed once all is read but these ids, the newest `limit`, and which was scheduled."""
         read = [one for one in self.every if one.id not in later]
-        times = {key: time for key, time in self.flushed.items() if key != _OPEN or not read}
         by_people = {one.id for one in self.said}
-        for message in read:
-            if not message.seen:
-                # Taken out and put in again, so that the limit drops what was flushed longest ago.
-                times[_hash(message)] = min(message.time, times.pop(_hash(message), message.time))
-            if message.id not in by_people:
-                times[flush_hash("scheduled", message.text)] = message.time
+        new = {_hash(one): None for one in read if not one.seen}
+        new |= {flush_hash("scheduled", one.text): None for one in read if one.id not in by_people}
         if read and is_scheduled(read[-1]):
-            times[_OPEN] = read[-1].time
-        return dict(list(times.items())[-limit:])
+            new[_OPEN] = None
+        # What is flushed again is the newest; what was open is not, once something was read.
+        before = [each for each in self.flushed if each not in new and (each != _OPEN or not read)]
+        return [*before, *new][-limit:]
 
 
 def _merged(listed: Iterable[tuple[Entry, StoredMessage]]) -> list[StoredMessage]:
