@@ -342,10 +342,11 @@ MUTANTS = (
     Mutant(
         "what is learned is lost where the process is killed before it is applied",
         "memory/updates/update.py",
-        "            receipt = await self.do(self._apply(claim, portion, later, marked))\n",
-        "            receipt = await self.do(self._apply(claim, portion, later, Extraction()))\n"
-        "            await self.do(transaction(change_facts)(self.owner, found, thread_id=claim.batch[-1].thread_id, "
-        "epoch=claim.batch[-1].epoch, now=self.now(), config=self.config))\n",
+        "                    receipt, claim = await self.do(self._apply(claim, await self._extract(claim)))\n",
+        "                    found, last = await self._extract(claim), claim.batch[-1]\n"
+        "                    receipt, claim = await self.do(self._apply(claim, Extraction()))\n"
+        "                    await self.do(transaction(change_facts)(self.owner, found, thread_id=last.thread_id, "
+        "epoch=last.epoch, now=self.now(), config=self.config))\n",
         (matrix("learn-kill"),),
     ),
     Mutant(
@@ -897,7 +898,7 @@ MUTANTS = (
     Mutant(
         "a drain ends with its first portion",
         "memory/updates/update.py",
-        "self.now(), not later",
+        "self.now(), not rest",
         "self.now(), True",
         (HANDS,),
     ),

@@ -7,7 +7,6 @@ with the user's lease, or gives the user back.
 """
 
 import logging
-from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
@@ -57,12 +56,26 @@ class Drained:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """Entries of one thread that a model is asked about, and what is known of the user and of what was flushed."""
+    """Entries of one thread that a model is asked about.
 
+    Attributes:
+        at: Their place among all that are ready.
+        batch: The entries.
+        control: The user's control when they were read.
+        reading: What they hold, and what was flushed before.
+        parts: The portions that are still to be read: one call of the model each.
+        snapshot: What is known of the user, as the model is shown.
+        marked: What the model marked in the portions before. A worker that dies between two takes that along: what it
+            read waits for a yes then.
+    """
+
+    at: int
     batch: tuple[Entry, ...]
     control: Control
     reading: Reading
     parts: Sequence[tuple[StoredMessage, ...]]
+    snapshot: MemorySnapshot
+    marked: Extraction = Extraction()  # noqa: RUF009 - a frozen value
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -86,9 +99,7 @@ class Drain(Job):
     quiet: float = 0.0
     is_woken: bool = False
     token: str = field(default_factory=lambda: uuid4().hex)
-    _waiting: deque[tuple[Entry, ...]] = field(default_factory=deque)
-    _claim: _Claim | None = None
-    _snapshot: MemorySnapshot = MemorySnapshot()  # noqa: RUF009 - a frozen value
+    _batches: Sequence[tuple[Entry, ...]] = ()
     _receipts: list[UpdateReceipt] = field(default_factory=list)
     _cancelled: int = 0
     _failed: int = 0
@@ -101,14 +112,15 @@ class Drain(Job):
             return Drained()
         self.worker.under_way.add(self.token)  # while it goes on, its lease is nobody else's of this process
         try:
-            await self.do(self._begin())
-            while claim := self._claim:
+            claim: _Claim | None = await self.do(self._begin())
+            while claim:
                 try:
-                    await self._update(claim)
+                    receipt, claim = await self.do(self._apply(claim, await self._extract(claim)))
+                    self._receipts.append(receipt)
                 except LeaseLost:
                     raise
                 except Exception as error:  # a model or a store may fail in any way; the entries stay, and say so
-                    await self.do(self._after_failure(claim, error))
+                    claim = await self.do(self._after_failure(claim, error))
         except LeaseLost:
             logger.info("another worker has %s", self.owner.due_key)
             self._left, self._goes_on = [], self.clock() + self.config.retry_base_seconds
@@ -120,8 +132,8 @@ class Drain(Job):
         return Drained(tuple(self._receipts), self._cancelled, self._failed, due, waiting)
 
     @transaction
-    def _begin(self) -> StoreEffects[None]:
-        """Delete what an erase has cancelled, and take the user if anything is to be read."""
+    def _begin(self) -> StoreEffects[_Claim | None]:
+        """Delete what an erase has cancelled, take the user if there is anything to read, and return what is first."""
         control, stored, _ = yield from side_by_side(
             read_control(self.owner), outbox.read_entries(self.owner), read_lease(self.owner)
         )
@@ -133,48 +145,48 @@ class Drain(Job):
         asked = [entry for entry in self._left if self.only in (None, entry.thread_id)]
         ready = [entry for entry in asked if entry.is_ready(now, config, is_woken=self.is_woken)]
         if not ready:
-            return
+            return None
         # No later than if all had been said now: another process's clock may be ahead.
         begun, last = min(entry.created for entry in ready), max(entry.created for entry in ready)
         quiet_from = min(last + self.quiet, begun + config.max_wait_seconds, now + self.quiet)
         if quiet_from > now:
             self._goes_on = quiet_from
-            return
+            return None
         yield from self._hold((), is_new=True)
-        self._waiting.extend(together(ready, config))
-        yield from self._next()
+        self._batches = together(ready, config)
+        return (yield from self._next(0))
 
-    def _next(self) -> StoreEffects[None]:
-        """Read what a model is asked about next, and go on with the user; or give them back, if nothing is left.
+    def _next(self, at: int) -> StoreEffects[_Claim | None]:
+        """Return what a model is asked about next, and go on with the user; or give them back, if nothing is left.
+
+        Args:
+            at: Which of the batches is the first that may be next.
 
         Raises:
             LeaseLost: If another worker has the user now: nothing of the transaction is written.
         """
-        self._claim = None
-        while self._waiting and not self._claim:
-            batch = self._waiting.popleft()
-            claim, self._snapshot, there = yield from side_by_side(
-                self._read(batch),
-                read_snapshot(self.owner),
-                outbox.read_entries(self.owner, [entry.key for entry in batch]),
+        for place, batch in [*enumerate(self._batches)][at:]:
+            claim, there = yield from side_by_side(
+                self._read(batch, place), outbox.read_entries(self.owner, [entry.key for entry in batch])
             )
             # Entries that changed since this drain began are read by the next one.
             if {*there} == {*batch} and claim.control.epoch == batch[-1].epoch:
-                self._claim = claim
                 yield from self._hold(claim.keys)
-        if not self._claim:
-            self._left = yield from outbox.read_entries(self.owner)
-            yield from outbox.mark(self.owner, self._left)
-            yield from self._hold(None)
+                return claim
+        self._left = yield from outbox.read_entries(self.owner)
+        yield from outbox.mark(self.owner, self._left)
+        yield from self._hold(None)
+        return None
 
-    def _read(self, batch: Sequence[Entry]) -> StoreEffects[_Claim]:
-        last = batch[-1]
-        control, flushed = yield from side_by_side(
-            read_control(self.owner), outbox.read_flushed(self.owner, last.thread_id, last.epoch)
+    def _read(self, batch: Sequence[Entry], at: int) -> StoreEffects[_Claim]:
+        owner, last = self.owner, batch[-1]
+        control, flushed, snapshot = yield from side_by_side(
+            read_control(owner), outbox.read_flushed(owner, last.thread_id, last.epoch), read_snapshot(owner)
         )
         reading = Reading.of(batch, flushed, after_erase=last.epoch != INITIAL_EPOCH)
         # In the transaction, which leaves the event loop to others: a long text is cut into many pieces.
-        return _Claim(tuple(batch), control, reading, reading.portions(self.config.portion_messages) or [()])
+        parts = reading.portions(self.config.portion_messages) or [()]
+        return _Claim(at, tuple(batch), control, reading, parts, snapshot)
 
     def _hold(self, keys: Collection[str] | None, *, is_new: bool = False) -> StoreEffects[None]:
         """Go on with the user while a model is asked about the updates of these keys; `None` gives the user back.
@@ -189,47 +201,41 @@ class Drain(Job):
         held = Lease() if keys is None else Lease(self.token, until, me.host, me.pid, tuple(keys))
         yield [held.put(self.owner)]
 
-    async def _update(self, claim: _Claim) -> None:
-        """Carry entries of one thread into the tiers, portion by portion, each with a receipt."""
-        # A worker that dies between two portions takes the marks of the first along: what it read waits for a yes then.
-        harmless, secrets = frozenset[str](), tuple[str, ...]()
-        for number, portion in enumerate(claim.parts, 1):
-            found = Extraction()
-            if portion:
-                extract = partial(
-                    extract_facts,
-                    messages=portion,
-                    existing=self._snapshot.facts,
-                    profile=texts_of(self._snapshot.profile),
-                    config=self.config,
-                    time_zone=claim.control.zone,
-                )
-                found = await self.ask(claim.batch[-1].model, "extraction", extract)
-            harmless, secrets = harmless | found.harmless, secrets + found.secrets
-            later = frozenset(message.id for part in claim.parts[number:] for message in part)
-            marked = replace(found, harmless=harmless, secrets=secrets)
-            receipt = await self.do(self._apply(claim, portion, later, marked))
-            self._receipts.append(receipt)
+    async def _extract(self, claim: _Claim) -> Extraction:
+        """Return what a model finds in the next portion, with what it marked in all so far."""
+        found, marked = Extraction(), claim.marked
+        if claim.parts[0]:
+            extract = partial(
+                extract_facts,
+                messages=claim.parts[0],
+                existing=claim.snapshot.facts,
+                profile=texts_of(claim.snapshot.profile),
+                config=self.config,
+                time_zone=claim.control.zone,
+            )
+            found = await self.ask(claim.batch[-1].model, "extraction", extract)
+        return replace(found, harmless=marked.harmless | found.harmless, secrets=marked.secrets + found.secrets)
 
     @transaction
-    def _apply(
-        self, claim: _Claim, portion: Sequence[StoredMessage], later: Collection[str], found: Extraction
-    ) -> StoreEffects[UpdateReceipt]:
+    def _apply(self, claim: _Claim, found: Extraction) -> StoreEffects[tuple[UpdateReceipt, _Claim | None]]:
         """Write what a portion taught and its receipt; after the last one, write the lines and delete the entries.
 
         Args:
             claim: The entries, and what was there when the model was asked.
-            portion: What the model was asked about.
-            later: Ids of messages that it is asked about later: only after the last portion the entries are done.
-            found: What it found, and what it marked in all portions so far.
+            found: What the model found, and what it marked in all portions so far.
+
+        Returns:
+            The receipt, and what is read next.
 
         Raises:
             LeaseLost: If another worker has the user now.
             Overtaken: If the entries are others now, or something was erased that the model was shown.
         """
-        last, owner, now, is_done = claim.batch[-1], self.owner, self.now(), not later
+        portion, *rest = claim.parts
+        later = frozenset(message.id for part in rest for message in part)
+        last, owner, now, is_done = claim.batch[-1], self.owner, self.now(), not rest
         # After the last portion of all, what is left is read with the rest.
-        keys = claim.keys if later or self._waiting else None
+        keys = claim.keys if rest or claim.at + 1 < len(self._batches) else None
         # A transaction reads each thing once: receipts and lines, which are written below, come in this batch.
         (there, control), outcome, _, _ = yield from side_by_side(
             side_by_side(outbox.read_entries(owner, keys), read_control(owner)),
@@ -248,29 +254,25 @@ class Drain(Job):
         if is_done:
             yield from self._tell(claim, found)
             yield from outbox.change(owner, claim.batch, ())
-            yield from self._next()
-        else:
-            self._snapshot = yield from read_snapshot(owner)  # the next portion may be about what this one has taught
-        return receipt
+            return receipt, (yield from self._next(claim.at + 1))
+        # The next portion may be about what this one has taught.
+        snapshot = yield from read_snapshot(owner)
+        return receipt, replace(claim, parts=rest, snapshot=snapshot, marked=found)
 
     @transaction
-    def _after_failure(self, claim: _Claim, error: Exception) -> StoreEffects[None]:
-        """Note in entries that a model was asked about them in vain."""
-        if self._claim and self._claim is not claim:
-            # What is next was read already, and then the store did not write.
-            self._waiting.appendleft(self._claim.batch)
+    def _after_failure(self, claim: _Claim, error: Exception) -> StoreEffects[_Claim | None]:
+        """Note in entries that a model was asked about them in vain, and return what is read next."""
         if isinstance(error, BudgetUsedUp):
             # No failure: what was read of the batch is applied, the rest of it waits as it is.
             logger.warning("updates of %s wait for tomorrow: the budget of the day is used up", self.owner.due_key)
             self._goes_on = error.until
-            self._waiting.clear()
-            return (yield from self._next())
+            return (yield from self._next(len(self._batches)))
         before = yield from outbox.read_entries(self.owner, claim.keys)
         is_alone = len(claim.batch) == 1
         after = [entry.failed(error, self.clock(), self.config, is_alone=is_alone) for entry in before]
         # Nobody would write the lines of these, or not for long.
         if unread := [entry for entry in after if entry.state == "dead" or entry.waits == 1]:
-            read = yield from self._read(unread)
+            read = yield from self._read(unread, claim.at)
             if read.control.epoch == unread[-1].epoch:
                 yield from self._tell(read)
         yield from outbox.change(self.owner, before, after)
@@ -280,7 +282,7 @@ class Drain(Job):
                 *(entry.key, type(error).__name__, entry.attempts, entry.waits, entry.state),
             )
         self._failed += len(after)
-        yield from self._next()
+        return (yield from self._next(claim.at + 1))
 
     def _read_lines(self, claim: _Claim) -> StoreEffects[tuple[dict[str, JournalEntry], frozenset[str], Control]]:
         """Read what the journal has of a claim's messages, which of them deleted facts came from, and the control."""
