@@ -33,7 +33,6 @@ from langgraph.store.memory import InMemoryStore
 from benchmarks.answered import AnsweredModel
 from graphs.cli.dev import server_environment, wants_local
 from graphs.cli.local import start_local_model
-from graphs.cli.processes import stop
 from graphs.process.models import load_chat_model
 from graphs.settings import Settings, environment
 from memory.config import Category
@@ -259,14 +258,14 @@ def main() -> None:
     environ = environment(Path(".env"))
     settings, local = Settings.from_environment(environ), None
     if wants_local(settings):
-        local = start_local_model(settings.local_model, environ)
+        local = start_local_model(settings.local_model)
         settings = Settings.from_environment(server_environment(environ, local))
     try:
         for path in chosen.paths:
             measure(path, chosen, settings)
     finally:
         if local:
-            stop(local.process, grace_seconds=5.0)
+            local.process.terminate()
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ from langchain_openai import ChatOpenAI
 
 from graphs.cli.dev import server_environment, wants_local
 from graphs.cli.local import start_local_model
-from graphs.cli.processes import stop
 from graphs.process.models import load_chat_model
 from graphs.settings import Settings, environment
 from memory import prompts
@@ -88,13 +87,13 @@ def started_settings() -> Iterator[Settings]:
     environ = environment(Path(".env"))
     settings, local = Settings.from_environment(environ), None
     if wants_local(settings):
-        local = start_local_model(settings.local_model, environ)
+        local = start_local_model(settings.local_model)
         settings = Settings.from_environment(server_environment(environ, local))
     try:
         yield settings
     finally:
         if local:
-            stop(local.process, grace_seconds=5.0)
+            local.process.terminate()
 
 
 @contextmanager

@@ -1,25 +1,29 @@
-"""What `palimpsest dev` does: choose the model, bring the local one up if needed, run `langgraph dev`, end both."""
+"""What `palimpsest dev` does: choose the model, bring the local one up if needed, and become `langgraph dev`.
+
+As a program of its own it is that server: one process, which the terminal's Ctrl-C and an operator's SIGTERM reach.
+"""
 
 import json
+import logging
 import os
 import shutil
-import signal
 import socket
 import sys
-import time
+import threading
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 
 from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
-from graphs.cli.processes import PYTHON, Child, settle_child, start, stop
 from graphs.cli.shell import Refused
+from graphs.local.server import PYTHON
 from graphs.local.weights import WeightsUnavailable, cache_folder
 from graphs.process.address import is_loopback, served_at
 from graphs.process.data_folder import unfit
-from graphs.settings import LOCAL, Settings, database_of, environment, under_langgraph_dev
+from graphs.settings import LOCAL, Settings, database_of, environment, read_env_file, under_langgraph_dev
 
 _STUDIO = "https://smith.langchain.com/studio/?baseUrl="
 _QUIET = {
@@ -35,14 +39,11 @@ _NO_MODEL = "NONE, every run fails: set OPENAI_API_KEY or PALIMPSEST_MODEL=provi
 _EVERY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # what stands for all addresses of a machine, and where it is asked
 _SHIPPED = Path(__file__).parents[1] / "langgraph.json"  # the same as a clone's, for those who have the package only
 _SERVER_MODULES = ("langgraph_api", "langgraph_runtime_inmem")  # what the extra `server` adds
-_START_SECONDS = 180.0
-_POLL_SECONDS = 0.5
-_CLOSING_SECONDS = 10.0  # for connections, after pending updates were drained
-_STOPPED_AS_ASKED = frozenset({-signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT})
+_CLOSING_SECONDS = 10  # for connections that are open as the server stops: a stream may be, for hours
 
 
-def serve(host: str, port: int | None, config: Path | None, given: Sequence[str]) -> int:
-    """Run the server until it ends, or is told to, with the local model if that is needed; return its exit code.
+def serve(host: str, port: int | None, config: Path | None, given: Sequence[str]) -> NoReturn:
+    """Become the server, with the local model as its child if that is needed.
 
     Args:
         host: Where to listen.
@@ -63,42 +64,34 @@ def serve(host: str, port: int | None, config: Path | None, given: Sequence[str]
     port = choose_port(host, [port] if port else _DEFAULT_PORTS)
     address = _EVERY_HOST.get(host, host)
     url = f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ways of stopping raise KeyboardInterrupt
-    local = server = None
-    grace_seconds = settings.memory.drain_seconds + _CLOSING_SECONDS
-    try:
-        if wants_local(settings):
-            local = _bring_up_local(settings.local_model, environ)
-        variables = {**server_environment(environ, local), **chosen_embedder(settings)}
-        model = describe(settings, local)
-        if model == _NO_MODEL:
-            click.echo(f"Model    {model}", err=True)
-        click.echo("Starting the server ...", err=True)
-        # Of an option given twice the later one counts.
-        command = [*PYTHON, "graphs.cli.processes", "dev", "--host", host, "--port", str(port), "--no-browser"]
-        command += ["--n-jobs-per-worker", "10", "--config", str(served), *given]
-        server = start(command, variables)
-        wait_until_answering(server, f"{url}/ok", name="the server", timeout=_START_SECONDS)
-        settle_child(server)
-        own = "palimpsest" if shutil.which("palimpsest") == sys.argv[0] else sys.argv[0]
-        open_to = reach(settings, host, given)
-        network = f"Open to  {open_to}\n" if open_to else ""
-        click.echo(
-            f"\nReady    {url}\nModel    {model}\nTalk     {own} chat\nMemory   {url}/memory\n"
-            f"         {learning(variables)}\nStudio   {_STUDIO}{url}\nAPI      {url}/docs\n"
-            f"{network}Stop     Ctrl-C\n"
-        )
-        return supervise(server, local)
-    except KeyboardInterrupt:
-        click.echo("Stopping ...", err=True)
-        code = stop(server, grace_seconds) if server else 128 + signal.SIGINT
-        # Before there is a server nothing was ready: who waits for it must know.
-        return 0 if server and code in _STOPPED_AS_ASKED else code
-    finally:
-        if server:
-            stop(server, grace_seconds)
-        if local:
-            stop(local.process, grace_seconds=5.0)
+    local = None
+    if wants_local(settings):
+        try:
+            local = start_local_model(settings.local_model)
+        except ValueError as error:
+            raise Refused(f"{error}.") from error
+        except (WeightsUnavailable, Refused) as error:
+            click.echo(f"No local model: {error}", err=True)
+    variables = {**server_environment(environ, local), **chosen_embedder(settings)}
+    model = describe(settings, local)
+    if model == _NO_MODEL:
+        click.echo(f"Model    {model}", err=True)
+    click.echo("Starting the server ...", err=True)
+    own = "palimpsest" if shutil.which("palimpsest") == sys.argv[0] else sys.argv[0]
+    open_to = reach(settings, host, given)
+    network = f"Open to  {open_to}\n" if open_to else ""
+    ready = (
+        f"\nReady    {url}\nModel    {model}\nTalk     {own} chat\nMemory   {url}/memory\n"
+        f"         {learning(variables)}\nStudio   {_STUDIO}{url}\nAPI      {url}/docs\n"
+        f"{network}Stop     Ctrl-C\n"
+    )
+    os.umask(0o077)  # the server keeps what is said in pickles of its own
+    # Of an option given twice the later one counts.
+    command = ["dev", "--host", host, "--port", str(port), "--no-browser", "--no-reload"]
+    command += ["--n-jobs-per-worker", "10", "--config", str(served), *given]
+    kept = {name: variables[name] for name in (_LOCAL_URL, _BACKGROUND_URL)} if local else {}
+    told = json.dumps([url, ready, local.process.pid if local else None, kept])
+    os.execve(sys.executable, [*PYTHON, "graphs.cli.dev", told, *command], variables)  # it reads some as it starts
 
 
 def read_set_up(named: Path | None, environ: Mapping[str, str]) -> tuple[Path, Settings]:
@@ -148,19 +141,6 @@ def choose_port(host: str, wanted: Sequence[int]) -> int:
             click.echo(f"Port {wanted[0]} is taken: using {port}. Commands in this folder find it.")
         return port
     raise Refused(f"Port {wanted[0]} cannot be used: {why}: choose another --port or --host.")
-
-
-def _bring_up_local(name: str, environ: Mapping[str, str]) -> LocalModel | None:
-    """Return the running local model, or `None` after saying why there is none."""
-    if hidden := environment(Path(".env"), {}).keys() & {_LOCAL_URL, _BACKGROUND_URL}:
-        raise Refused(f"Remove the line {min(hidden)}= from .env: it hides the local model started here.")
-    try:
-        return start_local_model(name, environ)
-    except ValueError as error:
-        raise Refused(f"{error}.") from error
-    except (WeightsUnavailable, Refused) as error:
-        click.echo(f"No local model: {error}", err=True)
-        return None
 
 
 def server_environment(environ: Mapping[str, str], local: LocalModel | None) -> dict[str, str]:
@@ -218,14 +198,48 @@ def reach(settings: Settings, host: str, options: Sequence[str]) -> str:
     return ""
 
 
-def supervise(server: Child, local: LocalModel | None) -> int:
-    """Stay until the server ends, and return its exit code; that the local model ended before is said once."""
-    while (code := server.poll()) is None:
-        if local and local.process.poll() is not None:
-            click.echo(f"The local model ended with exit code {local.process.returncode}: start again.", err=True)
-            local = None
-        time.sleep(_POLL_SECONDS)
-    if code < 0 or code > 128:
-        why = ", maybe by the system for want of memory" if abs(code) % 128 == signal.SIGKILL else ""
-        click.echo(f"The server was killed{why}: start again.", err=True)
-    return code
+def be_server(url: str, ready: str, local: int | None, kept: Mapping[str, str]) -> None:
+    """Be the `langgraph` command that the line says; say when the server answers, and if the local model ends.
+
+    Args:
+        url: Where the server is asked.
+        ready: What is said once it answers.
+        local: The process of the local model, a child of this one, which ends with it.
+        kept: Variables that no file takes the place of.
+    """
+    import langgraph_api.cli  # only here, as the next: who asks the doctor needs no server
+    import uvicorn
+    from langgraph_cli.cli import cli
+
+    run, stop = langgraph_api.cli.run_server, uvicorn.Server.handle_exit
+
+    def run_server(*given: Any, env: Any = None, **options: Any) -> None:
+        read = read_env_file(Path(env)) if isinstance(env, str) else env or {}
+        run(*given, env={**read, **kept}, timeout_graceful_shutdown=_CLOSING_SECONDS, **options)
+
+    def handle_exit(server: uvicorn.Server, *signalled: Any) -> None:
+        # In a thread: the handler runs on the event loop, where `langgraph dev` lets nothing block.
+        threading.Thread(target=click.echo, args=["Stopping ..."], kwargs={"err": True}).start()
+        stop(server, *signalled)
+        server._captured_signals.clear()  # they would be raised again behind the end: asked to stop, it ends with 0
+
+    def watch() -> None:
+        wait_until_answering(f"{url}/ok")
+        click.echo(ready)
+        if local:
+            _, status = os.waitpid(local, 0)
+            code = os.waitstatus_to_exitcode(status)
+            click.echo(f"The local model ended with exit code {code}: start again.", err=True)
+
+    if "--tunnel" not in sys.argv:  # only the server's own banner tells the address of a tunnel
+        logging.getLogger("langgraph_api.cli").addFilter(lambda record: "Welcome to" not in record.getMessage())
+    # langgraph-api 0.16 looks for a free port on IPv4 alone, and reads no UTF-16; the port was looked at already.
+    langgraph_api.cli._resolve_port = lambda _, port: port
+    langgraph_api.cli.run_server = run_server
+    uvicorn.Server.handle_exit = handle_exit  # type: ignore[assignment, method-assign]
+    threading.Thread(target=watch, name="watch", daemon=True).start()
+    cli(prog_name="langgraph")
+
+
+if __name__ == "__main__":
+    be_server(*json.loads(sys.argv.pop(1)))

@@ -16,9 +16,9 @@ import httpx
 from graphs.cli.client import client_settings, open_memory
 from graphs.cli.dev import read_set_up, server_environment
 from graphs.cli.local import lacks
-from graphs.cli.processes import PYTHON
 from graphs.cli.shell import Refused, Shell, counted
 from graphs.local import weights
+from graphs.local.server import PYTHON
 from graphs.process.address import is_loopback
 from graphs.process.causes import lacking
 from graphs.process.data_folder import unfit
@@ -74,7 +74,7 @@ def _check_model(name: str, settings: Settings, environ: Mapping[str, str], asks
     named = name or settings.deployment or LOCAL
     if named == LOCAL and not settings.local_base_url:
         provider = "set OPENAI_API_KEY, or PALIMPSEST_MODEL=provider:model with its key, in .env"
-        if (why := lacks(environ)) and not weights.openmp(why):  # the first `palimpsest dev` fetches it
+        if why := lacks():
             raise Refused(f"no model is configured, and the local one cannot be served: {why}; or {provider}")
         try:
             chosen = weights.choose(settings.local_model)

@@ -1,10 +1,10 @@
 """The local model as `palimpsest dev` brings it up: weights at hand, server started, ready to answer."""
 
+import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +12,11 @@ from pathlib import Path
 import click
 import httpx
 
-from graphs.cli.processes import PYTHON, Child, start, stop
 from graphs.cli.shell import Refused
 from graphs.local import server, weights
 from graphs.local.weights import Weights
 from graphs.process.causes import lacking
 
-_START_SECONDS = 180.0
 _POLL_SECONDS = 0.25
 _SAY_EVERY_SECONDS = 5.0
 
@@ -31,64 +29,57 @@ class LocalModel:
         name: What it serves, for people.
         base_url: Where, for a client of OpenAI's protocol.
         background_url: Where it does so with a low priority.
-        process: Who.
+        process: Who; it ends when this process does, also after that has become another program.
     """
 
     name: str
     base_url: str
     background_url: str
-    process: Child
+    process: subprocess.Popen[bytes]
 
 
-def start_local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
+def start_local_model(name: str) -> LocalModel:
     """Fetch the weights if they are missing, serve them on two free ports of loopback, and wait until both answer.
 
     Args:
         name: What `PALIMPSEST_LOCAL_MODEL` says.
-        environ: The variables for the server's process.
 
     Raises:
         WeightsUnavailable: If they cannot be had.
         ValueError: If the name is not one we know.
         Refused: If a package or a library is missing, or the server does not start.
     """
-    folder = weights.cache_folder()
-    why = lacks(environ)
-    if openmp := weights.openmp(why):
-        with suppress(weights.WeightsUnavailable):  # then it stays missing, and is named
-            weights.obtain(openmp, folder)
-        why = lacks(environ)
-    if why:
+    if why := lacks():
         raise Refused(why)
-    chosen = weights.choose(name)
+    chosen, folder = weights.choose(name), weights.cache_folder()
     path = chosen if isinstance(chosen, Path) else weights.find(chosen, folder) or _download(chosen, folder)
     with socket.create_server((server.HOST, 0)) as one, socket.create_server((server.HOST, 0)) as other:
         ports = [each.getsockname()[1] for each in (one, other)]
-    command = [*PYTHON, "graphs.local.server", "--model", str(path), "--tethered"]
+    command = [*server.PYTHON, "graphs.local.server", "--model", str(path), "--tethered"]
     command += ["--port", str(ports[0]), "--background-port", str(ports[1])]
     click.echo(f"Loading {path.name} ...", err=True)
-    process = start(command, _with_fetched(environ))
+    # In a session of its own the terminal's Ctrl-C does not reach it: the server that it serves drains first.
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     try:
         for port in ports:
-            url = f"http://{server.HOST}:{port}/health"
-            wait_until_answering(process, url, name="its server", timeout=_START_SECONDS)
-    except (Refused, KeyboardInterrupt):
-        stop(process, grace_seconds=0.0)
+            wait_until_answering(f"http://{server.HOST}:{port}/health", process)
+    except BaseException:
+        process.kill()
+        process.communicate()
         raise
+    if process.stdin:
+        os.set_inheritable(process.stdin.fileno(), True)
     base_url, background_url = (f"http://{server.HOST}:{port}/v1" for port in ports)
     return LocalModel(path.stem, base_url, background_url, process)
 
 
-def lacks(environ: Mapping[str, str]) -> str:
+def lacks() -> str:
     """Return in a clause what is missing for a local model to be served, and what to do; empty if nothing is."""
-    command = [sys.executable, "-c", "import xllamacpp"]
-    done = subprocess.run(command, env=_with_fetched(environ), capture_output=True, text=True, check=False)
-    return lacking(ImportError(done.stderr.strip().rpartition("\n")[2]), server.EXTRA) if done.returncode else ""
-
-
-def _with_fetched(environ: Mapping[str, str]) -> dict[str, str]:
-    folder = weights.cache_folder()
-    return {**environ, "LD_LIBRARY_PATH": f"{folder}:{environ.get('LD_LIBRARY_PATH', folder)}"}
+    try:
+        import xllamacpp  # noqa: F401
+    except ImportError as error:
+        return lacking(error, server.EXTRA)
+    return ""
 
 
 def _download(chosen: Weights, folder: Path) -> Path:
@@ -101,33 +92,24 @@ def _download(chosen: Weights, folder: Path) -> Path:
         return weights.obtain(chosen, folder, advance=bar.update)
 
 
-def wait_until_answering(process: Child, url: str, *, name: str, timeout: float) -> None:
-    """Wait until a child's HTTP server answers with 200, saying now and then that it still waits.
+def wait_until_answering(url: str, process: subprocess.Popen[bytes] | None = None) -> None:
+    """Wait until an HTTP server answers with 200, or refuses the name (403), saying now and then that it still waits.
 
     Args:
-        process: The child.
-        url: What it is asked for.
-        name: What the child is, for the error.
-        timeout: Seconds to wait at most.
+        url: What it is asked for; no proxy is.
+        process: The server, if it is another process than this one.
 
     Raises:
-        Refused: If the child ends before, or the time is over.
+        Refused: If that process ends before.
     """
     begun = said = time.monotonic()
-    while not is_answering(url):
-        now = time.monotonic()
-        if process.poll() is not None:
-            raise Refused(f"{name} ended with exit code {process.returncode} while starting: it says above why")
-        if now - begun > timeout:
-            raise Refused(f"{name} did not answer within {timeout:.0f} s")
-        if now - said > _SAY_EVERY_SECONDS:
+    while True:
+        with suppress(httpx.HTTPError):
+            if httpx.get(url, timeout=2.0, trust_env=False).status_code in (200, 403):
+                return
+        if process and process.poll() is not None:
+            raise Refused(f"its server ended with exit code {process.returncode} while starting: it says above why")
+        if (now := time.monotonic()) - said > _SAY_EVERY_SECONDS:
             click.echo(f"... still starting after {now - begun:.0f} s", err=True)
             said = now
         time.sleep(_POLL_SECONDS)
-
-
-def is_answering(url: str) -> bool:
-    """Return whether an HTTP server answers with 200, or refuses (403) the name; no proxy is asked."""
-    with suppress(httpx.HTTPError):
-        return httpx.get(url, timeout=2.0, trust_env=False).status_code in (200, 403)
-    return False

@@ -41,7 +41,7 @@ def dev(host: str, port: int | None, config: Path | None, langgraph_options: Seq
     """
     from graphs.cli.dev import serve
 
-    raise click.exceptions.Exit(serve(host, port, config, langgraph_options))
+    serve(host, port, config, langgraph_options)
 
 
 @click.command(

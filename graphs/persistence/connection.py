@@ -94,7 +94,6 @@ _PRAGMAS = (
     "PRAGMA synchronous=FULL",  # in WAL mode, NORMAL would lose the last commits in a power cut
     "PRAGMA secure_delete=ON",  # a deleted conversation must not be readable in the file's free pages
 )
-_ENCRYPTED = "SELECT 1 FROM sqlite_master WHERE name = 'palimpsest_key'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +134,6 @@ async def open_file(path: Path | str) -> AsyncIterator[SqliteFile]:
     path = Path(path)
     await asyncio.to_thread(_create, path)
     async with emptying(path) as has_deleted, _connect(path) as writer, _connect(path) as reader:
-        async with writer.execute(_ENCRYPTED) as cursor:
-            if await cursor.fetchone():
-                raise FileUnusable(
-                    f"{path} was encrypted by an earlier version, which nothing here reads: move it away to begin anew"
-                )
         yield SqliteFile(writer, reader, has_deleted, str(await asyncio.to_thread(path.resolve)))
 
 

@@ -249,11 +249,8 @@ class DurableSaver(BaseCheckpointSaver[str]):
                 for statement in self.sql.copies:
                     await execute(statement, **names)
 
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Refuse: the stock way empties threads whose newest state is replayed from older checkpoints."""
-        raise NotImplementedError(
-            "aprune is refused: a thread's newest state is replayed from older checkpoints; delete threads that are old"
-        )
+    # Refused: the stock way empties threads whose newest state is replayed from older checkpoints.
+    aprune = BaseCheckpointSaver.aprune
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ PALIMPSEST = ("palimpsest", "dev")
 COMMANDS = {
     "langgraph dev": LANGGRAPH,
     "langgraph dev --no-reload": (*LANGGRAPH, "--no-reload"),
-    "palimpsest dev --no-reload, one worker": (*PALIMPSEST, "--no-reload", "--n-jobs-per-worker", "1"),
+    "palimpsest dev, one worker": (*PALIMPSEST, "--n-jobs-per-worker", "1"),
 }
 
 
@@ -42,7 +42,7 @@ def test_a_first_turn_is_remembered(command: tuple[str, ...], tmp_path: Path, mo
 
 def test_an_empty_folder_is_enough(tmp_path: Path, model: StubModel) -> None:
     """Whoever installed the package has no `langgraph.json`: the package brings one."""
-    server = started_by((*PALIMPSEST, "--no-reload"), tmp_path, model)
+    server = started_by(PALIMPSEST, tmp_path, model)
     server.config = None
     with server:
         speak_python(server, "I like figs.")
@@ -57,7 +57,7 @@ def test_what_the_configuration_sets_counts_whatever_the_flags(tmp_path: Path, m
     config = tmp_path / "langgraph.json"
     text = (PROJECT / "langgraph.json").read_text("utf-8")
     config.write_text(text.replace('"env": ".env"', '"env": {"PALIMPSEST_SINGLE_USER": "false"}'))
-    server = started_by((*PALIMPSEST, "--no-reload"), tmp_path, model)
+    server = started_by(PALIMPSEST, tmp_path, model)
     server.config = config
     with server:
         for _ in range(2):
@@ -87,5 +87,5 @@ def test_a_machine_with_much_against_it_is_no_other_machine(tmp_path: Path, mode
         assert answered["messages"][-1]["content"] == "Noted."
         eventually(lambda: [fact["content"] for fact in http.get("/memory/facts").json()["facts"]] == ["Likes figs"])
         assert (tmp_path / "kept" / "store.sqlite").exists()
-    assert "durability" not in server.log
-    assert "Traceback" not in server.log
+        assert "durability" not in server.log
+        assert "Traceback" not in server.log

@@ -28,7 +28,7 @@ def facts(server: DevServer, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def server(tmp_path: Path, model: StubModel) -> DevServer:
     variables = {"OPENAI_API_KEY": "stub", "OPENAI_BASE_URL": model.url}
-    return DevServer(tmp_path / "one", environment=variables, command=(*COMMAND, "dev", "--no-reload"))
+    return DevServer(tmp_path / "one", environment=variables, command=(*COMMAND, "dev"))
 
 
 def test_one_banner_says_where_memory_is_seen_and_how_to_talk(server: DevServer) -> None:

@@ -112,10 +112,10 @@ def test_the_last_turn_is_the_newest_though_the_clock_went_back(
 
 
 @pytest.mark.parametrize("strategy", ["keep_latest", "delete", "delete_all"])
-async def test_pruning_is_refused_with_the_reason_and_takes_nothing(on_disk: DurableSqliteSaver, strategy: str) -> None:
+async def test_pruning_is_refused_and_takes_nothing(on_disk: DurableSqliteSaver, strategy: str) -> None:
     graph = echo_graph(on_disk)
     await say(graph, "thread", "hello")
-    with pytest.raises(NotImplementedError, match="replayed from older checkpoints"):
+    with pytest.raises(NotImplementedError):
         await on_disk.aprune(["thread"], strategy=strategy)
     assert await texts(graph, "thread") == ["hello", "re: hello"]
 

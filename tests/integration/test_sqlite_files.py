@@ -1,10 +1,7 @@
 """The SQLite files themselves: who may read what people said."""
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -40,13 +37,3 @@ async def test_a_file_that_a_group_reads_by_choice_keeps_its_mode(open_folder: P
     async with open_store(open_folder / "store.sqlite") as store:
         await store.aput(("people",), "ada", {"content": "Likes figs"})
     assert dict(modes(open_folder))["store.sqlite"] == mode
-
-
-@pytest.mark.parametrize("opened", [open_store, open_checkpointer])
-async def test_a_file_that_an_earlier_version_encrypted_is_refused_with_what_to_do(tmp_path: Path, opened: Any) -> None:
-    path = tmp_path / "file.sqlite"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE palimpsest_key (probe BLOB NOT NULL)")
-    with pytest.raises(sqlite3.DatabaseError, match=rf"{path} was encrypted .* move it away"):
-        async with opened(path):
-            pass
