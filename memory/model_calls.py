@@ -78,7 +78,7 @@ def provider_reason(error: BaseException) -> str:
     Args:
         error: What a call raised.
     """
-    told: dict[str, object] = {"status": first_status(error)}
+    told: dict[str, object] = {"status": status_of(error)}
     for body in (getattr(one, "body", None) for one in chain(error)):
         if isinstance(body, Mapping):
             inner = body.get("error")
@@ -121,17 +121,16 @@ def origin(error: BaseException) -> str:
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the HTTP status, which providers' packages keep under one of two names, or on the response."""
-    answer = getattr(error, "response", None)
-    found = (getattr(error, "status_code", None), getattr(error, "code", None), getattr(answer, "status_code", None))
-    return next((status for status in found if isinstance(status, int)), None)
+    """Return the HTTP status of a failure, or of what caused it."""
+    for one in chain(error):
+        # Providers' packages keep it under one of two names, or on the response.
+        places = ((one, "status_code"), (one, "code"), (getattr(one, "response", None), "status_code"))
+        for of, name in places:
+            if isinstance(status := getattr(of, name, None), int):
+                return status
+    return None
 
 
 def says_too_long(error: BaseException) -> bool:
     """Return whether a provider says that a request is longer than its model takes."""
     return bool(_TOO_LONG.search(str(error)))
-
-
-def first_status(error: BaseException) -> int | None:
-    """Return the HTTP status of a failure, or of what caused it."""
-    return next(filter(None, map(status_of, chain(error))), None)

@@ -9,7 +9,6 @@ from memory.config import Category
 from memory.context.tokens import count_tokens
 from memory.facts.fact import Fact, is_protected, moment
 from memory.facts.rows import MemorySnapshot
-from memory.facts.words import without_repeats
 from memory.injection.block import TextCounter, fact_line, fitting_facts, line_of
 from memory.injection.injected import NOT_USED, Delta, Entry, Injected, render_delta, render_deltas
 from memory.journal.entry import line_id
@@ -156,7 +155,7 @@ def choose_block(snapshot: MemorySnapshot, turn: TurnConditions) -> tuple[Entry,
 
     Pinned facts come first, then the other protected ones; then what holds for every answer: wishes about answers, and
     fresh corrections; then what fits the message, best first; then standing instructions; then the others; of equals
-    the strongest. What says the same as another fact is shown once.
+    the strongest.
     """
     places = {hit.document.id: place for place, hit in enumerate(turn.recalled.hits)}
 
@@ -169,7 +168,7 @@ def choose_block(snapshot: MemorySnapshot, turn: TurnConditions) -> tuple[Entry,
         )  # fmt: skip
 
     texts = {name: section.text for name, section in snapshot.profile.items()}
-    ranked = without_repeats(sorted(snapshot.facts, key=rank))
+    ranked = sorted(snapshot.facts, key=rank)
     chosen = {fact.id for fact in fitting_facts(texts, ranked, turn.budget, turn.count)}
     sections = [(name, section.revision) for name, section in snapshot.profile.items()]
     facts = [(fact.id, fact.revision) for fact in snapshot.facts if fact.id in chosen]

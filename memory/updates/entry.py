@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 from memory.config import MemoryConfig
 from memory.message import StoredMessage
-from memory.model_calls import chain, first_status, says_too_long
+from memory.model_calls import chain, says_too_long, status_of
 from memory.namespaces import Owner
 from memory.text import digest
 
@@ -145,7 +145,7 @@ def kind_of(error: BaseException) -> FailureKind:
     """
     if isinstance(error, Overtaken):
         return "not_now"
-    status = first_status(error)
+    status = status_of(error)
     if status is None:
         kinds = {kind.__name__ for one in chain(error) for kind in type(one).__mro__}
         is_late = any("Timeout" in kind for kind in kinds) and "ConnectTimeout" not in kinds

@@ -205,8 +205,3 @@ def test_the_rendered_block_fits_its_budget_and_shows_only_what_was_chosen(
 )
 def test_a_state_that_cannot_be_read_counts_as_none(state: Any) -> None:
     assert Injected.from_state(state) is None
-
-
-def test_a_block_shows_once_what_two_facts_say() -> None:
-    memory = known(fact(1, "User likes figs", 0.9), fact(2, "The user really likes figs.", 0.8), fact(3))
-    assert first(memory).fact_ids() == ("fact_00000001", "fact_00000003")
