@@ -45,18 +45,22 @@ async def ask(method: str, path: str, body: Any) -> httpx.Response:
         return await client.request(method, path, content=json.dumps(body), headers={"Authorization": "Bearer mine"})
 
 
-@pytest.mark.parametrize(
+AT_EACH_DOOR = pytest.mark.parametrize(
     ("method", "path", "body"),
     [
         ("POST", "/assistants", {"graph_id": "chat"}),
-        ("PATCH", f"/prefix/assistants/{HERS}", {}),
+        ("POST", "/prefix/assistants/", {"graph_id": "my_own_name"}),
+        ("PATCH", f"/assistants/{HERS}", {}),
         ("POST", "/runs", {"assistant_id": "chat"}),
         ("POST", "/runs/crons", {"assistant_id": "my_own_name"}),
-        ("POST", f"/threads/{HERS}/runs/stream", {"assistant_id": HERS}),
-        ("POST", "/prefix/runs/wait", {"assistant_id": "chat"}),
+        ("POST", "/prefix/runs/stream", {"assistant_id": HERS}),
+        ("POST", f"/threads/{HERS}/runs/wait", {"assistant_id": "chat"}),
         ("POST", "/runs/batch", {"assistant_id": "chat"}),
     ],
 )
+
+
+@AT_EACH_DOOR
 @pytest.mark.parametrize("place", ["context", "config.configurable"])
 async def test_a_bad_value_is_refused_wherever_it_stands(method: str, path: str, body: Any, place: str) -> None:
     bad = {"max_tokens": "seven"}
@@ -110,19 +114,7 @@ async def test_of_a_list_the_wrong_place_is_named() -> None:
     assert answer.json()["errors"][0]["field"] == "context.memory_tools.1"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("POST", "/assistants", {"graph_id": "chat"}),
-        ("POST", "/prefix/assistants/", {"graph_id": "my_own_name"}),
-        ("PATCH", f"/assistants/{HERS}", {}),
-        ("POST", "/runs", {"assistant_id": "chat"}),
-        ("POST", "/runs/crons", {"assistant_id": "my_own_name"}),
-        ("POST", "/prefix/runs/stream", {"assistant_id": HERS}),
-        ("POST", f"/threads/{HERS}/runs/wait", {"assistant_id": "chat"}),
-        ("POST", "/runs/batch", {"assistant_id": "chat"}),
-    ],
-)
+@AT_EACH_DOOR
 @pytest.mark.parametrize(
     ("name", "hint"), [("max_token", "is max_tokens meant?"), ("a client's own", "there are model, system_prompt, ")]
 )
