@@ -10,10 +10,11 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from tests.e2e.browsing import chromium, opened
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.dev_server import DevServer
 from tests.e2e.langhost.cluster import Cluster, running_cluster
 from tests.e2e.langhost.skipped import SKIPPED
 from tests.postgres import Postgres, running_postgres
+from tests.stories.serving import PROJECT
 from tests.stub_model import StubModel, echo
 
 _SECONDS, _SECONDS_PER_KILL = 900, 120

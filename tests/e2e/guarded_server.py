@@ -10,7 +10,8 @@ import jwt
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.dev_server import DevServer
+from tests.stories.serving import PROJECT
 
 SECRET = "a secret of at least thirty-two bytes"
 

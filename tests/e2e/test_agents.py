@@ -14,10 +14,11 @@ from langgraph_sdk import get_sync_client
 
 from memory.namespaces import Owner
 from tests.e2e.conftest import Serve
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted, is_chat
 from tests.e2e.speaking import say
 from tests.e2e.waiting import eventually
+from tests.stories.serving import PROJECT
 from tests.stub_model import ChatRequest, Reply, StubModel
 
 

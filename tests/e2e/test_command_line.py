@@ -18,9 +18,10 @@ import pytest
 
 from tests.command_line import Typed
 from tests.e2e.conftest import Serve
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted
 from tests.e2e.waiting import eventually
+from tests.stories.serving import PROJECT
 from tests.stub_model import ChatRequest, Reply, StubModel
 
 FIGS = "User likes figs."

@@ -6,10 +6,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted
 from tests.e2e.speaking import speak_python
 from tests.e2e.waiting import eventually
+from tests.stories.serving import PROJECT
 from tests.stub_model import StubModel
 
 LANGGRAPH = ("langgraph_cli", "dev", "--no-browser")
@@ -25,7 +26,7 @@ def started_by(command: tuple[str, ...], folder: Path, model: StubModel, **envir
     variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "stub", "PALIMPSEST_DEBOUNCE_SECONDS": "0.2"}
     config = PROJECT / "langgraph.json"
     return DevServer(
-        folder, config=config, environment={**variables, **environment}, command=(sys.executable, "-m", *command)
+        folder, config=config, environment={**variables, **environment}, starter=(sys.executable, "-m", *command)
     )
 
 
@@ -80,7 +81,7 @@ def test_a_machine_with_much_against_it_is_no_other_machine(tmp_path: Path, mode
     model.respond = Scripted(learns={"figs": "Likes figs"})
     server = started_by(PALIMPSEST, tmp_path, model, **proxies, **switches, ALL_PROXY="socks5://127.0.0.1:9")
     # The first one finds the command whatever the folder holds, as an installed `palimpsest` does.
-    server.config, server.command = None, (sys.executable, "-P", *server.command[1:])
+    server.config, server.starter = None, (sys.executable, "-P", *server.starter[1:])
     with server, httpx.Client(base_url=server.url, timeout=60, trust_env=False) as http:
         assistant = {"assistant_id": "chat", "input": {"messages": [{"role": "user", "content": "I like figs."}]}}
         answered = http.post("/runs/wait", json=assistant).json()

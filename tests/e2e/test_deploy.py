@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from graphs.server.page.assets import BUILT, CHAT_CLIENT, HTMX, SHARED
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.dev_server import DevServer
+from tests.stories.serving import PROJECT
 from tests.stub_model import StubModel
 
 PAGE = (PROJECT / "docs/run/deploy.md").read_text()

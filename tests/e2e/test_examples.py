@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Serve
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.dev_server import DevServer
 from tests.e2e.javascript import FOLDER
 from tests.e2e.scripted import Scripted, is_chat
+from tests.stories.serving import PROJECT
 from tests.stub_model import StubModel, always
 
 EXAMPLES = PROJECT / "examples"

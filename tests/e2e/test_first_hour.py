@@ -8,8 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.e2e.dev_server import PROJECT, DevServer, ServerFailed
+from tests.e2e.dev_server import DevServer
 from tests.e2e.waiting import eventually
+from tests.stories.serving import PROJECT, ServerFailed
 from tests.stub_model import Reply, StubModel, always
 
 COMMAND = (sys.executable, "-m", "palimpsest")
@@ -28,7 +29,7 @@ def facts(server: DevServer, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def server(tmp_path: Path, model: StubModel) -> DevServer:
     variables = {"OPENAI_API_KEY": "stub", "OPENAI_BASE_URL": model.url}
-    return DevServer(tmp_path / "one", environment=variables, command=(*COMMAND, "dev"))
+    return DevServer(tmp_path / "one", environment=variables, starter=(*COMMAND, "dev"))
 
 
 def test_one_banner_says_where_memory_is_seen_and_how_to_talk(server: DevServer) -> None:
@@ -88,4 +89,4 @@ def test_a_folder_knows_its_own_server_and_no_other(server: DevServer, tmp_path:
     eventually(lambda: "no server of this folder runs" in facts(server, server.data).stderr)
     server.start()  # at the same place
     assert facts(server, server.data).returncode == 0
-    server.terminate()
+    server.stop()

@@ -13,10 +13,11 @@ from typing import Any
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.errors import NotFoundError
 
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted
 from tests.e2e.speaking import speak_python
 from tests.e2e.waiting import eventually
+from tests.stories.serving import PROJECT
 from tests.stub_model import StubModel
 
 LATER = "tests.e2e.support.later:deployment"

@@ -29,8 +29,8 @@ from memory.facts.store import FactStore
 from memory.journal.journal import read_journal
 from memory.namespaces import Owner
 from memory.updates.outbox import due_owners
-from tests.e2e.dev_server import PROJECT
 from tests.e2e.support.talker import TURNS_A_THREAD, Orders
+from tests.stories.serving import PROJECT
 
 LOCAL = Owner.of("local")
 PATIENCE = 180.0

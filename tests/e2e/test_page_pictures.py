@@ -8,8 +8,9 @@ import pytest
 from tests.archive_lines import JSON_LINES, lines_of
 from tests.e2e.browsing import WHOLE_PAGE, expect, go, say
 from tests.e2e.conftest import Serve
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted
+from tests.stories.serving import PROJECT
 from tests.stub_model import StubModel, always
 
 pytest.importorskip("jinja2")

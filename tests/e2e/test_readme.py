@@ -14,11 +14,12 @@ from langchain_openai import ChatOpenAI
 from graphs.process.models import load_chat_model
 from graphs.settings import Settings
 from tests.e2e.conftest import Serve
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.dev_server import DevServer
 from tests.e2e.javascript import FOLDER
 from tests.e2e.scripted import Scripted
 from tests.e2e.waiting import eventually
 from tests.exports import FIGS, chatgpt, claude, zipped
+from tests.stories.serving import PROJECT
 from tests.stub_model import ChatRequest, StubModel
 
 README = (PROJECT / "README.md").read_text()

@@ -6,11 +6,11 @@ from typing import Any
 
 from langgraph_sdk import get_sync_client
 
-from tests.e2e.dev_server import PROJECT
 from tests.e2e.scripted import is_chat
 from tests.e2e.speaking import speak_python
 from tests.e2e.test_kept_no_longer import ask, configured, contents, holding
 from tests.e2e.waiting import eventually
+from tests.stories.serving import PROJECT
 from tests.stub_model import StubModel
 
 SEALING = PROJECT / "tests/e2e/support/sealing.py"

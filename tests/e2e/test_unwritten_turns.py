@@ -12,11 +12,12 @@ from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
 from memory.namespaces import Owner
-from tests.e2e.dev_server import PROJECT, DevServer
+from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted, is_extraction
 from tests.e2e.speaking import speak_python
 from tests.e2e.waiting import eventually
 from tests.limits import limits
+from tests.stories.serving import PROJECT
 from tests.stub_model import StubModel
 
 SHIPPED: dict[str, Any] = json.loads((PROJECT / "langgraph.json").read_text())

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.e2e.dev_server import PROJECT
+from tests.stories.serving import PROJECT
 
 PROGRAM = """
 import asyncio, atexit, logging, threading

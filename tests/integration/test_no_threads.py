@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from tests.e2e.dev_server import PROJECT
+from tests.stories.serving import PROJECT
 
 PROGRAM = """
 import asyncio, resource, threading

@@ -1,4 +1,4 @@
-"""A server of the stories: a `langgraph dev` process in a folder of its own, started as a person would start it."""
+"""A server in a process and a folder of its own, started as a person would start it; and that of the stories."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from tests.ports import free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
 SECRET = "a secret of at least thirty-two bytes"
-START_SECONDS, STOP_SECONDS = 240.0, 60.0
+START_SECONDS, STOP_SECONDS = 240.0, 120.0
 
 _PROCESS = {
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}",
@@ -44,78 +44,113 @@ def variables(**more: str) -> dict[str, str]:
     return {**_PROCESS, **more}
 
 
-@dataclass
-class Server:
-    """`with Server(folder, model_url)` starts the shipped server; with `guarded` users log in, as in production.
+class ServerFailed(RuntimeError):
+    """The server did not come up, or died; the message ends with the tail of its log."""
 
-    The process inherits nothing of the environment of the tests, and reads no `.env` of a developer.
+
+@dataclass
+class Process:
+    """`with` it, a server is started in `folder`, and stopped in the end, whatever happens.
+
+    What it stores outlives a restart. It inherits nothing of the environment of the tests, and reads no `.env` of a
+    developer.
     """
 
     folder: Path
-    model_url: str
-    guarded: bool = False
-    environment: Mapping[str, str] = field(default_factory=dict)
-    port: int = field(default_factory=free_port)
-    _process: subprocess.Popen[bytes] | None = None
+    port: int = field(default_factory=free_port, kw_only=True)
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def __enter__(self) -> Self:
-        self.launch()
-        self.wait()
+        self.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self.stop()
+
+    def command(self) -> list[str]:
+        """Return what starts it."""
+        raise NotImplementedError
+
+    def variables(self) -> dict[str, str]:
+        """Return its environment."""
+        raise NotImplementedError
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
     @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
     def log(self) -> str:
-        return (self.folder / "server.log").read_text("utf-8", "replace")
+        """Everything it has written so far, over all its starts."""
+        with suppress(FileNotFoundError):
+            return (self.folder / "server.log").read_text("utf-8", "replace")
+        return ""
+
+    def start(self) -> None:
+        """Start it, and return once it answers."""
+        self.launch()
+        try:
+            self.wait()
+        except BaseException:
+            self.stop(signal.SIGKILL)
+            raise
 
     def launch(self) -> None:
         """Start the process, and return at once."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        command = [
-            sys.executable,
-            "-m",
-            "langgraph_cli",
-            "dev",
-            "--no-browser",
-            "--no-reload",
-            "--port",
-            str(self.port),
-        ]
-        # Beside stories of a slow model the runs of other users go on.
-        jobs = ["--n-jobs-per-worker", "10"] if self.guarded else []
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*command, *jobs, "--config", str(self._config())],
-                cwd=self.folder, env=self._variables(), stdout=log, stderr=log, start_new_session=True,
-            )  # fmt: skip
+                self.command(), cwd=self.folder, env=self.variables(), stdout=log, stderr=log, start_new_session=True
+            )
 
-    def wait(self) -> None:
+    def wait(self, seconds: float = START_SECONDS) -> None:
         """Return once it answers."""
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + seconds
         while not self._answers():
-            ended = self._process is None or self._process.poll() is not None
-            if ended or time.monotonic() > deadline:
+            if not self.running or time.monotonic() > deadline:
                 self.stop(signal.SIGKILL)
-                raise RuntimeError(f"no server came up:\n{self.log[-4000:]}")
+                raise ServerFailed(f"no server came up:\n{self.log[-4000:]}")
             time.sleep(0.1)
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """End the process: as an operator does, or as a crash would."""
-        if self._process and self._process.poll() is None:
+        """End the process: as an operator does, or as a crash would; it is killed if it does not end in time."""
+        if self._process and self.running:
             os.killpg(self._process.pid, how)
-            self._process.wait(STOP_SECONDS)
+            try:
+                self._process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                raise ServerFailed(f"it did not stop within {STOP_SECONDS} s:\n{self.log[-4000:]}") from None
         self._process = None
 
     def _answers(self) -> bool:
         with suppress(OSError), urllib.request.urlopen(f"{self.url}/ok", timeout=1) as response:
             return bool(response.status == 200)
         return False
+
+
+@dataclass
+class Server(Process):
+    """The shipped server; with `guarded` users log in, as in production."""
+
+    model_url: str
+    guarded: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def command(self) -> list[str]:
+        # Beside stories of a slow model the runs of other users go on.
+        jobs = ["--n-jobs-per-worker", "10"] if self.guarded else []
+        where = ["--no-browser", "--no-reload", "--port", str(self.port), *jobs, "--config", str(self._config())]
+        return [sys.executable, "-m", "langgraph_cli", "dev", *where]
+
+    def variables(self) -> dict[str, str]:
+        ours = {"HOME": self.folder, "PALIMPSEST_DATA_DIR": self.folder / "data", "OPENAI_BASE_URL": self.model_url}
+        login = {"PALIMPSEST_AUTH_SECRET": SECRET} if self.guarded else {}
+        return variables(**_SETTINGS, **{name: str(value) for name, value in ours.items()}, **login, **self.environment)
 
     def _config(self) -> Path:
         if not self.guarded:
@@ -126,8 +161,3 @@ class Server:
         path = self.folder / "langgraph.json"
         path.write_text(json.dumps({**shipped, **{name: development[name] for name in ("checkpointer", "store")}}))
         return path
-
-    def _variables(self) -> dict[str, str]:
-        ours = {"HOME": self.folder, "PALIMPSEST_DATA_DIR": self.folder / "data", "OPENAI_BASE_URL": self.model_url}
-        login = {"PALIMPSEST_AUTH_SECRET": SECRET} if self.guarded else {}
-        return variables(**_SETTINGS, **{name: str(value) for name, value in ours.items()}, **login, **self.environment)

@@ -11,7 +11,7 @@ import pytest
 from graphs.process.deployment import Deployment, load_deployment, once_in_process
 from graphs.settings import Settings
 from graphs.tools import TOOLS
-from tests.e2e.dev_server import PROJECT
+from tests.stories.serving import PROJECT
 
 SAID_LATE = """
 import os
