@@ -13,7 +13,8 @@ from typing import NamedTuple, Self
 from graphs.turn.run import Run, Thread
 from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode
-from memory.door import in_daemon_thread, tolerated
+from memory.context.summarizer import Caller
+from memory.door import in_daemon_thread, in_this_thread, tolerated
 from memory.turn import MemoryMode
 from memory.updates.updater import ModelCalls
 
@@ -129,7 +130,7 @@ class PreparedSummaries:
 
             def work() -> WrittenSummary | None:
                 # It may have waited for a place: what was erased meanwhile, or is of no use, is sent to no model.
-                return draft.write(begun.part, goes_on) if is_wanted() else None
+                return in_this_thread(draft.write(begun.part, goes_on, Caller())) if is_wanted() else None
 
             # A model that keeps failing is asked once a turn, and the log says so once.
             level = logging.DEBUG if kept is not None and kept.has_failed else logging.WARNING

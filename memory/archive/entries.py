@@ -131,12 +131,11 @@ def _ids(ids: Iterable[str]) -> tuple[str, ...]:
     return tuple(sanitize(each, 200) for each in islice(ids, 100))
 
 
-def _messages(messages: Iterable[StoredMessage]) -> tuple[StoredMessage, ...]:
+def _messages(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
     """Return the messages as a store takes them; `ValueError` if a time is none."""
-    read = tuple(messages)
-    if any(moment(message.time) is None for message in read):
+    if any(moment(message.time) is None for message in messages):
         raise ValueError("times must be ISO 8601")
-    return tuple(replace(each, id=sanitize(each.id, 200), text=sanitize(each.text)) for each in read)
+    return tuple(replace(each, id=sanitize(each.id, 200), text=sanitize(each.text)) for each in messages)
 
 
 def read_sections(profile: Json) -> list[Section]:

@@ -5,7 +5,7 @@ import logging
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from langgraph.store.base import BaseStore
 
@@ -38,8 +38,7 @@ _PIECE_BYTES: Final = 4 * 1024 * 1024
 _TOLD: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(NamedTuple):
     """A line that was not taken in: its number, from 1, and why."""
 
     line: int

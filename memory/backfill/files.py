@@ -92,10 +92,6 @@ def _read_json(raw: bytes, place: str, name: str) -> Found:
 def _entries(raw: bytes, place: str) -> Iterator[tuple[str, object]]:
     """Yield what a list, or lines, hold, or the one value that there is, each after its place."""
     raw = raw.removeprefix(BOM_UTF8).lstrip()
-    if not raw:
-        raise Unreadable(f"{place} is empty: give {_WANTED}")
-    if raw[:1] not in b"[{":
-        raise Unreadable(f"{place} is no JSON: give {_WANTED}")
     first = json_of(raw.partition(b"\n")[0])
     # An object on its own line: then lines are what the file is made of.
     if isinstance(first, dict):
@@ -106,7 +102,7 @@ def _entries(raw: bytes, place: str) -> Iterator[tuple[str, object]]:
     try:
         whole = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"{place} is damaged or was cut off ({error}): download it once more") from error
+        raise Unreadable(f"{place} is no JSON, or was cut off ({error}): give {_WANTED}, downloaded anew") from error
     if isinstance(whole, list):
         yield from ((f"{place}, conversation {number}", value) for number, value in enumerate(whole, 1))
     else:

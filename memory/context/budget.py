@@ -62,8 +62,7 @@ class Budget:
         if self.trigger_messages is not None:
             return len(counts) >= self.trigger_messages
         tokens = sum(counts)
-        early = self.max_tokens_before_summary is not None and tokens > self.max_tokens_before_summary
-        return early or tokens + beside > self.max_tokens
+        return tokens > (self.max_tokens_before_summary or tokens) or tokens + beside > self.max_tokens
 
     def room(self, beside: int) -> int:
         """Return the tokens left for messages when system message and summary take `beside` of them."""
@@ -96,12 +95,12 @@ class Budget:
             return keep
         if self.trigger_messages is None:
             is_early, further = tokens + beside < share * self.max_tokens, 0
-            to_come = max(0, min(room, self.max_tokens_before_summary or room) - tokens)
+            to_come = min(room, self.max_tokens_before_summary or room) - tokens
         else:
             is_early, further = number < share * self.trigger_messages, self.trigger_messages - number
             # Half of what messages have had so far: a summary of more than will leave would be of no use.
             to_come = further * tokens // (2 * max(1, number))
-        stay = None if keep.messages is None else keep.messages - further
+        stay = keep.messages and keep.messages - further
         if is_early or to_come > keep.tokens or (stay is not None and stay <= 0):
             return None
         return Keep(keep.tokens - to_come, stay)

@@ -55,7 +55,7 @@ class RunningSummary:
     order: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.summarized_message_ids = self.summarized_message_ids or set(self.order)
+        self.summarized_message_ids = set(self.summarized_message_ids or self.order)
 
     def _asdict(self) -> dict[str, object]:
         """Return what rebuilds this from a checkpoint, each id once; LangGraph's serializer asks for it."""
@@ -81,15 +81,14 @@ def rehydrate(value: object) -> RunningSummary | None:
     Returns:
         The running summary, or `None` where there is no summary text in it.
     """
-    if isinstance(value, RunningSummary) and value.summary and isinstance(value.summarized_message_ids, set):
+    if isinstance(value, RunningSummary) and value.summary:
         return value
     told = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
-    summary = told.get("summary")
-    if isinstance(summary, list):  # langmem keeps content blocks where a model answered with them
-        summary = "".join(str(one.get("text", "")) if isinstance(one, dict) else str(one) for one in summary)
-    if not summary:
+    if not (summary := told.get("summary")):
         return None
     try:
+        if isinstance(summary, list):  # langmem keeps content blocks where a model answered with them
+            summary = str(AIMessage(summary).text)
         return read_as(RunningSummary, {**told, "summary": summary}, needed=["summary"])
     except ValueError:
         return None
@@ -175,8 +174,8 @@ def _told(given: Sequence[BaseMessage], running: RunningSummary | None) -> tuple
     once = {str(one.text): one for one in given if one.id != SUMMARY_ID and one.text != summary}
     chars = accumulate(len(text) for text in [*once][:0:-1])
     newest = max(1, sum(so_far <= SYSTEM_CHARS for so_far in chars))
-    first, others = [*once.values()][:1], [*once.values()][1:]
-    return (*first, *others[-newest:])
+    told = [*once.values()]
+    return (*told[:1], *told[1:][-newest:])
 
 
 def summarized_ids(messages: GivenMessages, running: object) -> set[str]:

@@ -59,12 +59,6 @@ class SummaryOptions(TypedDict, total=False):
     prepared_summary: PreparedSummary | None
 
 
-def _summarizer(options: SummaryOptions) -> Summarizer:
-    """Return what decides under these options; the values they go into know the defaults, and refuse other names."""
-    left: dict[str, Any] = {**options}
-    return Summarizer(counter=TokenCounter.of(left.pop("token_counter", None)), **left)
-
-
 def summarize_messages(
     messages: GivenMessages, *, running_summary: RunningSummary | None, **options: Unpack[SummaryOptions]
 ) -> SummarizationResult:
@@ -104,7 +98,7 @@ def summarize_messages(
         ValueError: If a message has no form that LangChain takes, or a number cannot be meant
             (`max_summary_tokens >= max_tokens`).
     """
-    summarizer = _summarizer(options)
+    summarizer = Summarizer(**options)
     return in_this_thread(summarizer.outcome(summarizer.measured(as_messages(messages), running_summary), Caller()))
 
 
@@ -112,7 +106,7 @@ async def asummarize_messages(
     messages: GivenMessages, *, running_summary: RunningSummary | None, **options: Unpack[SummaryOptions]
 ) -> SummarizationResult:
     """Do what `summarize_messages` does without blocking the event loop; a synchronous hook runs in a thread."""
-    summarizer = _summarizer(options)
+    summarizer = Summarizer(**options)
     await summarizer.counter.awarm_up()
     now = summarizer.measured(as_messages(messages), running_summary)
     return await summarizer.outcome(now, Caller(is_awaited=True))
@@ -156,7 +150,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         self.input_messages_key = input_messages_key
         self.output_messages_key = output_messages_key
         self.summarize = summarize
-        self.summarizer = _summarizer(options)
+        self.summarizer = Summarizer(**options)
         if summarize not in get_args(SummarizeWhen):
             raise ValueError(f"summarize must be 'before' or 'after', not {summarize!r}")
         if summarize == "after" and self.summarizer.prepared_summary is None:

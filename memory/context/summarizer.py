@@ -1,13 +1,12 @@
 """What is due for a summary, what is cut, and what is shown: decisions, which ask a model and call a hook."""
 
 import asyncio
-import contextvars
-import functools
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import Any
 
 from langchain_core.language_models import LanguageModelLike
@@ -30,8 +29,8 @@ from memory.context.running_summary import (
     summary_text,
 )
 from memory.context.summary_prompt import WORDS_PER_TOKEN, Prompt, in_portions, prompt_of, summary_in
-from memory.context.tokens import TokenCounter, shared_counter
-from memory.door import in_this_thread, tolerated
+from memory.context.tokens import MessagesCounter, TokenCounter
+from memory.door import in_daemon_thread, tolerated
 from memory.model_calls import reason_logged
 from memory.text import digest, without_middle
 
@@ -74,8 +73,7 @@ class Caller:
                 return await called
 
             # On another thread: this one may have an event loop that is running, which must not be entered again.
-            with ThreadPoolExecutor(max_workers=1) as pool:
-                return pool.submit(contextvars.copy_context().run, asyncio.run, wait()).result()
+            return in_daemon_thread(partial(copy_context().run, asyncio.run, wait())).result()
         # An object with an `async def __call__` is no coroutine function: it makes its coroutine on a thread.
         is_coroutine = inspect.iscoroutinefunction(function)
         called = function(*arguments) if is_coroutine else await asyncio.to_thread(function, *arguments)
@@ -148,16 +146,18 @@ class Summarizer(Budget):
     """
 
     model: LanguageModelLike
-    counter: TokenCounter = field(default_factory=shared_counter)
+    token_counter: MessagesCounter | TokenCounter | None = None
     initial_summary_prompt: Prompt = prompts.INITIAL_SUMMARY
     existing_summary_prompt: Prompt = prompts.UPDATE_SUMMARY
     final_prompt: ChatPromptTemplate | None = None
     memory_flush_hook: FlushHook | None = None
     prepared_summary: PreparedSummary | None = None
     frame: int = 0
+    counter: TokenCounter = field(init=False)
 
     def __post_init__(self) -> None:
         Budget.__post_init__(self)
+        object.__setattr__(self, "counter", TokenCounter.of(self.token_counter))
         prompt = self.existing_summary_prompt
         if isinstance(prompt, str) and "{existing_summary}" not in prompt:
             raise ValueError("existing_summary_prompt must contain {existing_summary}")
@@ -208,15 +208,21 @@ class Summarizer(Budget):
         return SummarizationResult(view, talk.running, None, is_due, left, handed)
 
     async def _cut(
-        self, now: Measured, leaving: Sequence[BaseMessage], caller: Caller, *, waits: bool
+        self, now: Measured, leaving: list[BaseMessage], caller: Caller, *, waits: bool
     ) -> SummarizationResult:
         """Put a summary in the place of what leaves, or as much of it as one that was written ahead stands for."""
-        talk, done = now.talk, None
+        talk, done, draft = now.talk, None, Draft(self, now.talk, leaving)
         prepared = (await caller.call(self.prepared_summary)) if leaving and self.prepared_summary else None
-        cut, summary = self._usable(now, prepared, leaving, waits=waits)
+        cut, summary = list[BaseMessage](), ""
+        if isinstance(prepared, dict) and draft.is_begun_by(prepared):
+            part, tokens = leaving[: len(prepared["ids"])], self.summary_tokens(prepared["summary"])
+            # It stands for the first of the messages that leave: the rest fits beside it, or nobody waits for a better.
+            fits = not waits or sum(now.counts) - self.counter(part) + now.system + tokens <= self.max_tokens
+            if fits and tokens <= self.max_summary_tokens:
+                cut, summary = part, prepared["summary"]
         is_ready = bool(cut)
         if waits and not cut:
-            cut, summary = leaving, (await Draft(self, talk, leaving).awrite(caller))["summary"]
+            cut, summary = leaving, (await draft.write(caller=caller))["summary"]
         after = talk.summarized(summary, cut) if cut else talk
         view, left_out = self.view(after, now.handed, _ids(leaving))
         gone = _ids(cut) | (set() if waits else left_out)
@@ -229,21 +235,6 @@ class Summarizer(Budget):
             logger.info("summarized %d messages: %d tokens before, %d after", taken, before, done.tokens_after)
         left, handed = LeftOut.of(after.live, left_out), LeftOut.of(after.live, gone.union(now.handed))
         return SummarizationResult(view, after.running, done, False, left, handed)
-
-    def _usable(
-        self, now: Measured, prepared: object, leaving: Sequence[BaseMessage], *, waits: bool
-    ) -> tuple[Sequence[BaseMessage], str]:
-        """Return the messages that a prepared summary stands for, and its text; nothing if it is of no use.
-
-        It stands for the first of the messages that leave, and the rest fits beside it; or nobody waits for a better.
-        """
-        if not isinstance(prepared, dict) or not Draft(self, now.talk, leaving).is_begun_by(prepared):
-            return (), ""
-        part, summary = leaving[: len(prepared["ids"])], prepared["summary"]
-        tokens = self.summary_tokens(summary)
-        rest = sum(now.counts) - self.counter(part)
-        fits = not waits or rest + now.system + tokens <= self.max_tokens
-        return (part, summary) if fits and tokens <= self.max_summary_tokens else ((), "")
 
     def view(
         self, talk: DividedMessages, *without: Collection[str | None]
@@ -324,15 +315,19 @@ class Draft:
         number = len(written["ids"])
         return number > 0 and written == self.so_far(written["summary"], number)
 
-    def write(
-        self, begun: WrittenSummary | None = None, goes_on: Callable[[WrittenSummary], bool] = lambda _: True
+    async def write(
+        self,
+        begun: WrittenSummary | None = None,
+        goes_on: Callable[[WrittenSummary], bool] = lambda _: True,
+        caller: Caller = Caller(is_awaited=True),
     ) -> WrittenSummary:
-        """Write it, in this thread; the conversation stays as it is.
+        """Write it; the conversation stays as it is.
 
         Args:
             begun: What an earlier try told `goes_on` last, if the draft `is_begun_by` it: it is gone on with.
             goes_on: Is told what a part of these messages comes to, each time the model has answered, and says whether
                 to go on.
+            caller: How the model is asked.
 
         Returns:
             What `prepared_summary` is to return when the cut is due; a part of it, if it was not to go on.
@@ -340,15 +335,6 @@ class Draft:
         Raises:
             Exception: Whatever the model raises; `ValueError` if the summary is empty.
         """
-        return in_this_thread(self.awrite(Caller(), begun, goes_on))
-
-    async def awrite(
-        self,
-        caller: Caller,
-        begun: WrittenSummary | None = None,
-        goes_on: Callable[[WrittenSummary], bool] = lambda _: True,
-    ) -> WrittenSummary:
-        """Do what `write` does, as the caller asks models."""
         by, leaving = self.summarizer, self.leaving
         summary, done = (begun["summary"], len(begun["ids"])) if begun else (self.talk.summary, 0)
         ends = {unit.places.stop for unit in units(leaving, by.counter)}
@@ -381,7 +367,7 @@ def _ids(messages: Iterable[BaseMessage]) -> set[str | None]:
     return {message.id for message in messages}
 
 
-@functools.lru_cache(maxsize=128)
+@lru_cache(maxsize=128)
 def _summary_message(summary: str) -> SystemMessage:
     # To make a message takes ten times as long as to copy one, and a thread's summary is the same for many turns.
     return SystemMessage(summary_text(summary), id=SUMMARY_ID)

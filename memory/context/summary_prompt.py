@@ -38,8 +38,7 @@ def prompt_of(prompt: Prompt, portion: Sequence[BaseMessage], existing: str, mos
     say fills the rest with what nobody said.
     """
     if not isinstance(prompt, str):
-        values = {"messages": list(portion), **({"existing_summary": existing} if existing else {})}
-        return in_turns(prompt.invoke(values).to_messages())
+        return in_turns(prompt.invoke({"messages": [*portion], "existing_summary": existing}).to_messages())
     # What looks like another speaker's line in a message is indented.
     lines = (f"{_SPEAKERS.get(one.type, 'Assistant')}: {one.text}".replace("\n", "\n  ") for one in portion)
     transcript = text.fenced("conversation", "\n".join(lines))

@@ -82,7 +82,7 @@ def format_memory_for_injection(
 
 
 def render_memory_block(
-    texts: Mapping[str, object], facts: Iterable[Fact], max_tokens: int, token_counter: TextCounter = count_tokens
+    texts: Mapping[str, object], facts: Iterable[Fact], max_tokens: int, token_counter: TextCounter
 ) -> str:
     """Return the memory block as the model is sent it: fenced, with a sentence that says what it is.
 
@@ -106,7 +106,7 @@ def render_memory_block(
 
 
 def fitting_facts(
-    texts: Mapping[str, object], facts: Sequence[Fact], max_tokens: int, token_counter: TextCounter = count_tokens
+    texts: Mapping[str, object], facts: Sequence[Fact], max_tokens: int, token_counter: TextCounter
 ) -> list[Fact]:
     """Return so many of the facts, in the order given, as fit into the block together with its sections.
 

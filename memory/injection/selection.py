@@ -129,10 +129,10 @@ def _written(fact: Fact) -> float:
 
 def told(injected: Injected, snapshot: MemorySnapshot, recalled: Recalled) -> MemorySnapshot:
     """Return the snapshot with the texts of the past turns that were just found, as far as a prompt shows them."""
-    new = {line for _, line in injected.lines() if line not in snapshot.lines}
-    found = (*(hit.document for hit in recalled.hits), *recalled.standing) if new else ()
+    new = {line for _, line in injected.lines()} - snapshot.lines.keys()
+    found = [*[hit.document for hit in recalled.hits], *recalled.standing]
     texts = {document.id: text for document in found if document.id in new and (text := line_of(document))}
-    return replace(snapshot, lines={**snapshot.lines, **texts}) if texts else snapshot
+    return replace(snapshot, lines={**snapshot.lines, **texts})
 
 
 def needs_rebase(previous: Injected, snapshot: MemorySnapshot, turn: TurnConditions) -> bool:
@@ -159,7 +159,7 @@ def choose_block(snapshot: MemorySnapshot, turn: TurnConditions) -> tuple[Entry,
     """
     places = {hit.document.id: place for place, hit in enumerate(turn.recalled.hits)}
 
-    def rank(fact: Fact) -> tuple[bool, bool, bool, int, bool, float, str]:
+    def rank(fact: Fact) -> tuple[float | str, ...]:
         protected = is_protected(fact, turn.protected_categories)
         place = places.get(fact.id, len(places))
         return (

@@ -129,7 +129,7 @@ def test_what_cannot_be_read_is_named_and_costs_nothing_else(ada: Typed, folder:
     assert "left out: mixed.jsonl, line 3: content must be text" in done.stderr
     assert contents(ada) == ["Likes plums"]
     (folder / "cut.json").write_text('[{"mapping": {')
-    assert "cut.json is damaged or was cut off" in ada.refused("backfill", "cut.json")
+    assert "cut.json is no JSON, or was cut off" in ada.refused("backfill", "cut.json")
     assert "cannot be read" in ada.refused("backfill", "nowhere.zip")
     assert "name: " in ada.run("backfill", "chatgpt.zip", "--source", "a:b").stderr
 

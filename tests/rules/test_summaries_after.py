@@ -9,6 +9,8 @@ from langchain_core.messages import BaseMessage
 
 from memory.context.running_summary import LeftOut, WrittenSummary
 from memory.context.summarization import SummarizationNode
+from memory.context.summarizer import Caller
+from memory.door import in_this_thread
 from memory.forms import plain
 from tests.summarizing import human, saying, talk
 from tests.threads import own_ids, word_counter
@@ -50,7 +52,7 @@ class Chat:
         state = {"messages": messages, "context": self.context}
         draft = self.node.draft(state, 1.0)
         assert draft
-        self.ready = draft.write()
+        self.ready = in_this_thread(draft.write(caller=Caller()))
 
 
 def ids(messages: list[BaseMessage]) -> list[str]:
@@ -116,7 +118,7 @@ def test_a_part_of_a_summary_is_used_too_and_what_it_lacks_stays_left_out() -> N
 
     draft = chat.node.draft(state, 1.0)
     assert draft
-    chat.ready = draft.write(goes_on=so_far)
+    chat.ready = in_this_thread(draft.write(goes_on=so_far, caller=Caller()))
     assert [chat.ready] == told
     seen = chat.turn(talk(13))
     assert chat.context["running_summary"].summarized_message_ids == {*told[0]["ids"]}

@@ -131,11 +131,11 @@ def test_what_is_no_time_is_refused(time: object) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "is empty"),
+        (b"", "is no JSON"),
         (b"hello", "is no JSON"),
-        (b'[{"mapping": {', "is damaged or was cut off"),
-        (b'[{"mapping": {}}, ', "is damaged or was cut off"),
-        (b"[{} {}]", "(char 4)): download it once more"),
+        (b'[{"mapping": {', "or was cut off"),
+        (b'[{"mapping": {}}, ', "or was cut off"),
+        (b"[{} {}]", "(char 4)): give"),
         (b"PK\x03\x04 broken", "is a broken ZIP"),
         (b'{"format": "palimpsest.memory", "schema": 1}\n', "`palimpsest import` takes it in"),
     ],
