@@ -49,9 +49,9 @@ class Budget:
     trigger_messages: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in ((each.name, getattr(self, each.name)) for each in fields(Budget)):
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value!r}")
+        for each in fields(Budget):
+            if (value := getattr(self, each.name)) is not None and value < 1:
+                raise ValueError(f"{each.name} must be at least 1, not {value!r}")
         if self.max_summary_tokens >= self.max_tokens:
             raise ValueError(
                 f"max_summary_tokens ({self.max_summary_tokens}) must be less than max_tokens ({self.max_tokens})"

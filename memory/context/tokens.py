@@ -133,7 +133,13 @@ class Tokenizer:
             except RuntimeError:
                 self.warm_up()
             else:
-                self._begin_to_load()
+                if not self._has_told:
+                    self._has_told = True
+                    in_daemon_thread(self.warm_up, "load-tokenizer")
+                    logger.warning(
+                        "Tokens are estimated as len(text) // 4 until tiktoken or palimpsest-memory[tokens] is loaded: "
+                        "the event loop must not wait for it; await acount_tokens() first"
+                    )
                 return estimate(text)
         encode = self._encode or estimate
         if len(text) <= EXACT_CHARS or encode is estimate:
@@ -141,16 +147,6 @@ class Tokenizer:
         starts = (index * (len(text) - _SAMPLE_CHARS) // (_SAMPLES - 1) for index in range(_SAMPLES))
         sampled = sum(_encoded(encode, text[start : start + _SAMPLE_CHARS]) for start in starts)
         return -(-sampled * len(text) // (_SAMPLES * _SAMPLE_CHARS))
-
-    def _begin_to_load(self) -> None:
-        if self._has_told:
-            return
-        self._has_told = True
-        in_daemon_thread(self.warm_up, "load-tokenizer")
-        logger.warning(
-            "Tokens are estimated as len(text) // 4 until tiktoken or palimpsest-memory[tokens] is loaded: the event "
-            "loop must not wait for it; await acount_tokens() first"
-        )
 
     def _loaded(self) -> Encoder:
         for load, seconds in self._loaders:

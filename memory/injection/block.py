@@ -97,10 +97,10 @@ def render_memory_block(
     budget, sections, known = max_tokens - token_counter(_FRAME), _sections(texts), [*facts]
     while budget > 0:
         inner = _text(sections, known, budget, token_counter)
-        block = prompts.MEMORY_BLOCK.format(memory=inner)
+        block = prompts.MEMORY_BLOCK.format(memory=inner) if inner.strip(".\n") else ""
         surplus = token_counter(block) - max_tokens
-        if not inner.strip(".\n") or surplus <= 0:
-            return block if inner.strip(".\n") else ""
+        if surplus <= 0:
+            return block
         budget -= surplus  # tokens of joined texts do not add up exactly
     return ""
 

@@ -201,7 +201,8 @@ def _delta(
     facts, recalled = {fact.id: fact for fact in snapshot.facts}, turn.recalled
     shown = {*injected.fact_ids(), *(line for _, line in injected.lines())}
     told_by = {source for name in shown if name in facts for source in fact_sources(facts[name])}
-    told_by |= {line_id(turn.thread_id, message_id) for message_id in turn.window}
+    here = {line_id(turn.thread_id, message_id) for message_id in turn.window}
+    told_by |= here
     news = [name for name, fact in facts.items() if name not in shown and _written(fact) > injected.since]
     chosen, counted = list[str](), set[str]()
     documents = {each.id: each for each in (*recalled.standing, *(hit.document for hit in hits))}
@@ -222,8 +223,7 @@ def _delta(
         else:
             text, sources = fact_line(fact), {*fact_sources(fact)}
             # The model reads in the thread itself what it was taken from.
-            is_here = fact.thread_id == turn.thread_id and any(each in turn.window for each in fact.message_ids)
-            is_told = is_here or (bool(sources) and sources <= lines)
+            is_told = bool(sources & here) or (bool(sources) and sources <= lines)
         if not text or (is_told and not is_shown):
             continue
         tokens = turn.count(text + "\n")
