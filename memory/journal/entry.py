@@ -69,28 +69,6 @@ class JournalEntry:
             return None
         return replace(self, messages=kept, held={each: said for each, said in self.held.items() if each not in ids})
 
-    def judged(
-        self,
-        approval: Approval,
-        harmless: Collection[str] = (),
-        before: Sequence[str] = (),
-        secrets: SecretValues = NO_SECRETS,
-    ) -> Self:
-        """Return the entry with those of its messages held that the user wants to be asked about.
-
-        Args:
-            approval: What the user wants to be asked about.
-            harmless: Ids of the messages that a model marked so. One that no model has marked waits, and a reply waits
-                with what it answers.
-            before: The texts before it: what answers a question may be a secret by it.
-            secrets: What is known of the user's secrets.
-        """
-        passing = frozenset(harmless) if approval == "sensitive" else frozenset()
-        said = {one.id for one in self.messages if one.role != "assistant"} or {one.id for one in self.messages}
-        waits = with_replies(self.messages, said - passing) if approval != "off" else ()
-        held: dict[str, tuple[Hold, ...]] = dict.fromkeys(waits, ("approval",))
-        return replace(self, held=held, harmless=passing, is_screened=False).screened(before, secrets)
-
     def screened(self, before: Sequence[str] = (), secrets: SecretValues = NO_SECRETS) -> Self:
         """Return the entry with all of its messages held if one may hold a secret: replies repeat it without its name.
 
@@ -117,10 +95,9 @@ class JournalEntry:
         if is_newer and other.source == self.source == "turn":
             mine = {each: message for each, message in mine.items() if each in theirs}
         words = {**mine, **theirs} if is_newer else {**theirs, **mine}
-        # A cut knows no time of its own, but the first of those words.
-        times = {each: message.time for each, message in mine.items() if is_now_cut or each not in theirs}
-        times = {each: min(message.time, mine.get(each, message).time) for each, message in theirs.items()} | times
-        messages = tuple(replace(words[each], time=times[each]) for each in {**mine, **theirs})
+        # As of when they were said first: what a summary takes away says them again.
+        times = {each: min(told[each].time for told in (mine, theirs) if each in told) for each in {**mine, **theirs}}
+        messages = tuple(replace(words[each], time=time) for each, time in times.items())
         # What is in use stays so, and what waits waits on: only other words, and what a model read meanwhile, are
         # judged anew.
         read = with_replies(messages, other.harmless)
@@ -171,15 +148,22 @@ def entries_of(
         zone: The user's time zone.
         cut: Ids of the messages that a summary took away; an exchange without any is as the draft says.
         approval: What waits for the user's yes.
-        harmless: Ids of the messages that a model marked so.
+        harmless: Ids of the messages that a model marked so. One that no model has marked waits, and a reply waits with
+            what it answers.
         secrets: What is known of the user's secrets.
     """
     made, before = list[JournalEntry](), list[str]()
+    passing = frozenset(harmless) if approval == "sensitive" else frozenset()
     for exchange in exchanges:
         messages = tuple(replace(message, seen=False) for message in exchange)
+        asked = {one.id for one in messages if one.role != "assistant"} or {one.id for one in messages}
+        waits = with_replies(messages, asked - passing) if approval != "off" else ()
+        held: dict[str, tuple[Hold, ...]] = dict.fromkeys(waits, ("approval",))
         source: LineSource = "cut" if any(one.id in cut for one in messages) else draft.source
-        entry = replace(draft, day=day_of(exchange[0].time, zone), messages=messages, source=source)
-        made.append(entry.judged(approval, harmless, before, secrets))
+        day = day_of(exchange[0].time, zone)
+        entry = replace(draft, day=day, messages=messages, source=source, held=held, harmless=passing)
+        # What answers a question may be a secret by it.
+        made.append(entry.screened(before, secrets))
         before = [message.text for message in messages]
     return made
 

@@ -95,7 +95,7 @@ def tell(owner: Owner, held: Mapping[str, JournalEntry], fresh: Iterable[Journal
     for entry in fresh:
         key = homes.get((entry.thread_id, entry.messages[0].id), entry.key)
         stored = after.get(key)
-        after[key] = stored.joined(entry) if stored and stored.epoch == entry.epoch else entry
+        after[key] = stored.joined(entry) if stored else entry
     namespace = owner.namespace("journal")
     yield from write(owner, [put(namespace, key, plain(each)) for key, each in after.items() if held.get(key) != each])
 

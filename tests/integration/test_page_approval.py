@@ -7,7 +7,7 @@ import pytest
 from memory.config import MemoryConfig
 from memory.door import arun
 from memory.facts.fact import timestamp
-from memory.journal.entry import JournalEntry
+from memory.journal.entry import JournalEntry, entries_of
 from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
@@ -48,11 +48,12 @@ SAID = "The doctor says that I have <b>asthma</b>."
 
 async def journaled(page: Page, *said: str, day: str = "2026-03-01") -> list[str]:
     """Write down messages of which no fact was made, as an update does, and return their keys."""
-    entries = []
+    entries = list[JournalEntry]()
     for number, text in enumerate(said):
         messages = (StoredMessage(f"m{number}", "user", text, f"{day}T10:00:{number:02}+00:00"),)
-        entry = JournalEntry(day, f"{day}-{number}", messages, "initial", source="turn")
-        entries.append(entry.judged("sensitive", [] if re.search("asthma|doctor", text) else [f"m{number}"]))
+        draft = JournalEntry(day, f"{day}-{number}", messages, "initial", source="turn")
+        harmless = [] if re.search("asthma|doctor", text) else [f"m{number}"]
+        entries += entries_of(draft, [messages], approval="sensitive", harmless=harmless)
     await arun(page.app.store, append(Owner.of("local"), entries))
     return [entry.key for entry in entries]
 
