@@ -93,7 +93,7 @@ class Users:
 
     def held(self) -> tuple[int, int]:
         """Return of how many users an index is held, and how many bytes all of them take."""
-        indexes = self.service.recalling.held(self._store)
+        indexes = self.service.recalling._stores[self._store]
         return len(indexes), sum(each.size() for each in indexes.values())
 
 

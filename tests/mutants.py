@@ -251,8 +251,8 @@ MUTANTS = (
     Mutant(
         "a summary that was prepared in incognito goes on into other turns",
         "graphs/turn/prepared.py",
-        'mode == "incognito", *of)',
-        "*of)",
+        "thread.epochs.thread_epoch, is_closed, *of)",
+        "thread.epochs.thread_epoch, *of)",
         ("tests/laws/test_rules_prepared.py",),
     ),
     Mutant(
@@ -975,15 +975,15 @@ MUTANTS = (
     Mutant(
         "two calls of one id have one result",
         "graphs/turn/calls.py",
-        'own = own_name(call["id"] or "call", lambda name: name not in taken)',
-        'own = call["id"] or "call"',
+        'own_id = own_name(call["id"] or "call", lambda name: name not in taken)',
+        'own_id = call["id"] or "call"',
         (KEEP,),
     ),
     Mutant(
         "a call that cannot be read is told as one that may have been carried out",
         "graphs/turn/calls.py",
-        "read = with_calls(message, message.tool_calls) if message.invalid_tool_calls else message",
-        "read = message",
+        "with_own_ids(message, message.tool_calls, taken)",
+        "with_own_ids(message, (*message.tool_calls, *message.invalid_tool_calls), taken)",
         (KEEP,),
     ),
     Mutant(

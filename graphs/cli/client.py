@@ -13,7 +13,7 @@ import httpx
 
 from graphs.cli.shell import Json, Refused, Shell
 from graphs.process.address import address_of, is_loopback
-from graphs.process.causes import cause_of
+from graphs.process.failures import cause_of
 from graphs.settings import ClientSettings, environment
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from graphs.cli.local import LocalModel, start_local_model, wait_until_answering
 from graphs.cli.shell import Refused
 from graphs.local.server import PYTHON
 from graphs.local.weights import WeightsUnavailable, cache_folder
-from graphs.process.address import is_loopback, served_at
+from graphs.process.address import address_of, is_loopback
 from graphs.process.data_folder import unfit
 from graphs.settings import LOCAL, Settings, database_of, environment, read_env_file, under_langgraph_dev
 
@@ -55,7 +55,7 @@ def serve(host: str, port: int | None, config: Path | None, given: Sequence[str]
         raise Refused('The server is not installed: pip install "palimpsest-memory[server]".')
     environ = environment(Path(".env"))
     served, settings = read_set_up(config, environ)
-    if running := served_at(settings.data_dir):
+    if running := address_of(settings.data_dir):
         raise Refused(f"A server of this folder runs at {running}: use it, or stop it first.")
     if not os.access(".", os.W_OK):  # the server would say so in a traceback
         raise Refused(f"{Path.cwd()} cannot be written, and the server keeps threads there: start in another folder")

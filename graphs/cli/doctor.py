@@ -20,8 +20,8 @@ from graphs.cli.shell import Refused, Shell, counted
 from graphs.local import weights
 from graphs.local.server import PYTHON
 from graphs.process.address import is_loopback
-from graphs.process.causes import lacking
 from graphs.process.data_folder import unfit
+from graphs.process.failures import lacking
 from graphs.settings import LOCAL, EnvFileUnreadable, Settings, environment
 
 _ASK_SECONDS = 60.0
@@ -149,7 +149,7 @@ def answer_for_model(name: str) -> str:
     """Return an empty text if the model of this name answers, else one sentence; without a name, the one that chats."""
     # With LangChain, which the doctor itself does not wait for.
     from graphs.process.deployment import service_of_process
-    from graphs.process.model_failures import explain
+    from graphs.process.failures import explain
 
     model = name
     try:

@@ -15,7 +15,7 @@ import httpx
 from graphs.cli.shell import Refused
 from graphs.local import server, weights
 from graphs.local.weights import Weights
-from graphs.process.causes import lacking
+from graphs.process.failures import lacking
 
 _POLL_SECONDS = 0.25
 _SAY_EVERY_SECONDS = 5.0

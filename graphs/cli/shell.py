@@ -247,7 +247,7 @@ class CommandLine(click.Group):
 
 
 def _unforeseen(error: Exception) -> str:
-    from graphs.process.causes import cause_of  # only here, as it reads settings: a help does not wait for that
+    from graphs.process.failures import cause_of  # only here, as it reads settings: a help does not wait for that
 
     said = " ".join(str(error).split())
     return cause_of(error) or (

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from graphs.process.causes import lacking
+from graphs.process.failures import lacking
 
 PYTHON = (sys.executable, "-P", "-m")
 """Runs a module of ours, also in a folder that has a `memory` or a `graphs` of its own."""

@@ -4,19 +4,19 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
+from operator import attrgetter
 from typing import Any, Self, TypeVar
 
-from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.exceptions import ModelError
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.runnables import ensure_config
 from langchain_core.tracers.context import register_configure_hook
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.graph import START, StateGraph
 from langgraph.types import StateSnapshot
 
-from graphs.process.model_failures import explain, of_kind
+from graphs.process.failures import explain, of_kind
 from graphs.process.synchronous import is_awaited
 from graphs.turn.prompt import Pieces
 from graphs.turn.run import Thread
@@ -34,7 +34,7 @@ STEPS = 50
 """A run has hardly as many before it asks its model."""
 
 
-class Asking(AsyncCallbackHandler):
+class Asking(Pieces):
     """Has something done at the moment when the model is asked, inside of a `with`; another middleware may not ask it.
 
     What the model fails with is told in the sentences of the chat graph.
@@ -45,17 +45,16 @@ class Asking(AsyncCallbackHandler):
     """
 
     def __init__(self, work: Callable[[], Awaitable[object]], name: str) -> None:
-        self.is_asked, self._work, self._name, self._outer = False, work, name, _asking.get()
+        super().__init__(name)
+        self.is_asked, self._work, self._outer = False, work, _asking.get()
 
     def __enter__(self) -> Self:
         self._token, self._is_open = _asking.set(self), True
-        self._pieces = _pieces.set(Pieces(self._name))
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         # What was begun inside and goes on behind asks models too, such as one for a summary.
         self._is_open = False
-        _pieces.reset(self._pieces)
         _asking.reset(self._token)
         if isinstance(error, ModelError):
             raise of_kind(error, explain(error, self._name)) from error
@@ -66,13 +65,12 @@ class Asking(AsyncCallbackHandler):
             await self._outer.on_chat_model_start()
         if self._is_open and not self.is_asked:
             self.is_asked = True
-            await self._work()
+            with tolerated(logger, "what the model is asked is not written down before it answers"):
+                await self._work()
 
 
 _asking: ContextVar[Asking | None] = ContextVar("palimpsest_asking", default=None)
-_pieces: ContextVar[Pieces | None] = ContextVar("palimpsest_pieces", default=None)
-for _each in (_asking, _pieces):
-    register_configure_hook(_each, inheritable=True)
+register_configure_hook(_asking, inheritable=True)
 
 
 def unanswered_questions(messages: Sequence[AnyMessage], asked: object) -> list[AnyMessage]:
@@ -125,20 +123,23 @@ async def refused_in_earlier_runs(thread: Thread, asked: object) -> list[AnyMess
     return marked
 
 
-async def is_cleared(saver: BaseCheckpointSaver[Any], last: str | None) -> bool:
+async def is_cleared(thread: Thread) -> bool:
     """Say whether a client has removed all messages since the thread's last run; what nodes remove is trimmed alone.
 
-    Args:
-        saver: Where the thread is kept, in the run that follows.
-        last: Id of the newest summarized message, if none that is summarized is there.
+    The summary would be told for good. Asked in the run that follows.
     """
+    running, saver = thread.running, ensure_config().get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER)
+    # It stands near the end: a long thread is not looked through before each call of a model.
+    newest_first = map(attrgetter("id"), reversed(thread.messages))
+    if running is None or saver is None or not running.summarized_message_ids.isdisjoint(newest_first):
+        return False
     follows = "loop"
     for saved in await _read_saved(saver.list, saver.alist):
         source = saved.metadata["source"]
         # Beside an input's checkpoint is what it writes; what an edit writes is beside the one that it edits.
         is_of_client = source == "input" or follows == "update"
         written = (value for _, channel, value in saved.pending_writes or () if channel == "messages")
-        if is_of_client and any(removes_all(each, last) for each in written):
+        if is_of_client and any(removes_all(each, running.last_summarized_message_id) for each in written):
             return True
         if source == "loop" != follows:
             break

@@ -11,8 +11,6 @@ from langchain.agents.middleware import (
     AgentMiddleware,
     AgentState,
     ExtendedModelResponse,
-    ModelRequest,
-    ModelResponse,
 )
 from langchain.tools import ToolRuntime
 from langchain_core.language_models import BaseChatModel
@@ -23,11 +21,12 @@ from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Command, Overwrite
 
 from graphs.middleware.asked import Asking, refused, refused_in_earlier_runs, unanswered_questions
-from graphs.middleware.request import name_of, ordered, with_text
+from graphs.middleware.request import AsyncHandler, Handler, Request, Response, name_of, ordered, with_text
 from graphs.middleware.state import (
     ASKED_KEY,
     SUMMARY_KEY,
     AgentMemory,
+    MemoryContext,
     MemoryKeys,
     kept_by,
     thread_in,
@@ -37,7 +36,7 @@ from graphs.middleware.state import (
 from graphs.process.deployment import service_of_process
 from graphs.process.events import MemoryInjected, aemit
 from graphs.process.identity import owner_of_run
-from graphs.process.models import caches_marked_prompts, input_tokens
+from graphs.process.models import input_tokens
 from graphs.process.service import MemoryService
 from graphs.process.synchronous import asked_here, finished, without_await
 from graphs.settings import Settings
@@ -47,7 +46,7 @@ from graphs.turn.calls import Result, hands_off
 from graphs.turn.context import Context, MemoryToolName
 from graphs.turn.memory import Room, TurnMemory, with_unwritten
 from graphs.turn.prepared import Due
-from graphs.turn.prompt import Prompt, check_text, noted, sources_of, with_recalled, without_sources
+from graphs.turn.prompt import Prompt, noted, sources_of, with_recalled
 from graphs.turn.run import Run, Thread
 from graphs.turn.state import merge_messages
 from memory.context.summarizer import FlushHook
@@ -62,7 +61,7 @@ User = str | Callable[[Any], str | None] | None
 """Whose memory it is: an id, what returns one for a runtime (a tool's too), or `None`: whom the server vouches for."""
 AnyRuntime = Runtime[Any] | ToolRuntime[Any, Any]
 Update = dict[str, Any]
-Noted = Callable[[ModelResponse[Any], Asking], ExtendedModelResponse[Any]]
+Noted = Callable[[Response, Asking], ExtendedModelResponse[Any]]
 """Returns an answer as the thread keeps it, and whether a model was asked; `ModelUnavailable` if it is no text."""
 
 
@@ -167,7 +166,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         recalled_for = {delta.message_id for delta in thread.injected.deltas} if thread.injected else set[str]()
         room = Room(tokens, tokens, will_summarize=not recalled_for <= {str(message.id) for message in live})
         turn = await self._memory.begin(run, thread, live, lambda _: room, self._counter)
-        memory = AgentMemory(**{**turn.memory, "mode": turn.opening.mode})
+        memory: AgentMemory = {**turn.memory, "mode": turn.opening.mode}
         changed, answered = turn.marked, state.get(ASKED_KEY, "")
         if not self._learn_refused:
             earlier = await refused_in_earlier_runs(thread, answered)
@@ -192,9 +191,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
 
     before_model = without_await(abefore_model)
 
-    def wrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ExtendedModelResponse[Any]:
+    def wrap_model_call(self, request: Request, handler: Handler) -> ExtendedModelResponse[Any]:
         """Show the model what memory holds, and write down what it is asked."""
         shown, note = finished(self._shown(request))
 
@@ -205,9 +202,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             response = handler(shown)
         return note(response, asking)
 
-    async def awrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
-    ) -> ExtendedModelResponse[Any]:
+    async def awrap_model_call(self, request: Request, handler: AsyncHandler) -> ExtendedModelResponse[Any]:
         """Do what `wrap_model_call` does."""
         shown, note = await self._shown(request)
         with Asking(partial(self._write_asked, request), name_of(request.model)) as asking:
@@ -249,8 +244,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         # Where a summary took the place of messages, nobody knows what the thread holds: they were not edited away.
         is_whole = len(thread.messages) == len(state["messages"])
         ended = await self._memory.end(self.run(runtime), thread, is_whole=is_whole)
-        kept = AgentMemory(**{**ended, "mode": memory.get("mode")})
-        return {**update, **with_kept(self.name, state, kept)}
+        return {**update, **with_kept(self.name, state, {**ended, "mode": memory.get("mode")})}
 
     after_agent = without_await(aafter_agent)
 
@@ -269,16 +263,14 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def due(self, state: Mapping[str, Any], run: Run, *of: Hashable) -> Due:
         """Return which summary the thread will need; `of` is what else it depends on."""
-        thread = self._thread(state)
-        mode = effective_mode(mode_of_newest(thread.messages), kept_by(self.name, state).get("mode"))
-        return Due.of_run(run, thread, mode, *of)
+        return Due.of_run(run, self._thread(state), kept_by(self.name, state).get("mode") == "incognito", *of)
 
     def _is_new(self, state: Mapping[str, Any]) -> bool:
         """Say whether the newest question is not the one that the turn began with."""
         thread = self._thread(state)
         return bool(thread.asked) and thread.receipt.get("asked") != thread.asked
 
-    async def _write_asked(self, request: ModelRequest[Any]) -> None:
+    async def _write_asked(self, request: Request) -> None:
         """Write down what the model is asked, at its first call in a turn: it may fail, and the process be killed.
 
         The end of the turn tries again.
@@ -290,7 +282,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         if not is_written and not self._is_new(state) and _may_be_learned(kept_by(self.name, state)):
             await self._memory.write_turn(self.run(request.runtime), thread)
 
-    async def _shown(self, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], Noted]:
+    async def _shown(self, request: Request) -> tuple[Request, Noted]:
         """Return the request with memory in it, and what notes with an answer what of memory it shows."""
         thread, run = self._thread(request.state), self.run(request.runtime)
         mode_of_turn = kept_by(self.name, request.state).get("mode")
@@ -313,24 +305,19 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             prompt = prompt.showing(thread.injected, snapshot)
             if isinstance(request.state["messages"][-1], HumanMessage):
                 await aemit(MemoryInjected.name, MemoryInjected.of(thread.receipt, prompt.tokens()))
-        changed = request.override(
-            messages=[
-                with_recalled(without_sources(one), prompt.recalled.get(str(one.id), ""))
-                if one.__dict__["response_metadata"] or one.id in prompt.recalled
-                else one
-                for one in request.messages
-            ]
-        )
+        recalled = prompt.recalled
+        messages = [
+            with_recalled(one, recalled[str(one.id)]) if one.id in recalled else one for one in request.messages
+        ]
+        changed = request.override(messages=messages)
         if snapshot is not None:
-            marks_stable = caches_marked_prompts(request.model)
+            # Anthropic caches a prompt up to the marks in it.
+            marks_stable = request.model._llm_type.startswith("anthropic-chat")
             system = with_text(request.system_message, prompt.block, marks_stable=marks_stable)
             changed = changed.override(system_message=system)
         name, sources = name_of(request.model), sources_of(thread.injected, snapshot)
 
-        def note(response: ModelResponse[Any], asking: Asking) -> ExtendedModelResponse[Any]:
-            for one in response.result:
-                if isinstance(one, AIMessage):
-                    check_text(one, name)
+        def note(response: Response, asking: Asking) -> ExtendedModelResponse[Any]:
             kept = [noted(one, name, mode, sources) if isinstance(one, AIMessage) else one for one in response.result]
             update: Command[Any] | None = Command(update={ASKED_KEY: thread.asked}) if asking.is_asked else None
             return ExtendedModelResponse(replace(response, result=kept), update)
@@ -344,15 +331,13 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def run(self, runtime: AnyRuntime) -> Run:
         """Return the run in progress, as memory sees it: whose it is, and what was chosen for it."""
-        config, given, user = get_config(), runtime.context, self._user
-
+        config, user, said = get_config(), self._user, runtime.context
         # An agent may have a context of its own, a mapping or an object, with fields of these names or without.
-        def said(name: str) -> Any:
-            return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
-
-        chosen = {name: value for name in ("memory_tokens", "time_zone") if (value := said(name)) is not None}
-        mode = effective_mode(self._context.memory_mode, said("memory_mode"))
-        context = replace(self._context, memory_mode=mode, **chosen)
+        if not isinstance(said, Mapping):
+            said = {name: getattr(said, name, None) for name in MemoryContext.__annotations__}
+        chosen = {name: said[name] for name in MemoryContext.__annotations__ if said.get(name) is not None}
+        chosen["memory_mode"] = effective_mode(self._context.memory_mode, chosen.get("memory_mode"))
+        context = replace(self._context, **chosen)
         owner: Owner | None = None
         if user is None:
             configurable = config.get("configurable", {})

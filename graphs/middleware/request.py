@@ -1,10 +1,10 @@
 """What the middleware changes in a call of the model: system message, users' messages, their order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
-from langchain.agents.middleware import ModelRequest
+from langchain.agents.middleware import ModelRequest, ModelResponse
 from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
 
 from graphs.process.models import is_own_answer
@@ -12,6 +12,11 @@ from graphs.turn.calls import paired
 from graphs.turn.content import as_sent
 from memory.context.running_summary import divide
 from memory.context.turns import blocks_of, in_turns, one_after_another
+
+Request = ModelRequest[Any]
+Response = ModelResponse[Any]
+Handler = Callable[[Request], Response]
+AsyncHandler = Callable[[Request], Awaitable[Response]]
 
 _MARK = {"type": "ephemeral"}
 
@@ -42,7 +47,7 @@ def _in_order(*, system_prompt: str, messages: Sequence[BaseMessage]) -> list[Ba
     return in_turns([SystemMessage(system_prompt), *paired(messages)])
 
 
-def ordered(request: ModelRequest[Any], make: Callable[..., Sequence[BaseMessage]] = _in_order) -> ModelRequest[Any]:
+def ordered(request: Request, make: Callable[..., Sequence[BaseMessage]] = _in_order) -> Request:
     """Return the request as its model takes it, whichever one answered before, and whatever its chat template is.
 
     That is one system message, then user and assistant in turn.

@@ -1,6 +1,6 @@
 """What the middleware keeps in an agent's state, and what a run of the agent may choose."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NotRequired, Required, cast
 
 from langchain.agents.middleware import AgentState
@@ -77,16 +77,21 @@ class MemoryContext:
     ] = None
 
 
-def thread_in(state: Mapping[str, Any], memory: MemoryState) -> Thread:
-    """Return the thread of an agent's state, without what programs wrote in somebody's place.
+def thread_in(
+    state: Mapping[str, Any], memory: MemoryState | None = None, *, messages: Sequence[AnyMessage] | None = None
+) -> Thread:
+    """Return the thread of an agent's state.
 
     Args:
         state: The agent's state.
-        memory: What the instance that asks keeps of it.
+        memory: What the instance that asks keeps of it: it has no use for what programs wrote in somebody's place.
+        messages: Other messages than those of the state.
     """
-    messages: list[Any] = without_made(as_messages(state.get("messages") or ()))
+    said: list[Any] = [*(state.get("messages") or ())] if messages is None else [*messages]
+    if memory is not None:
+        said = without_made(as_messages(said))
     context = state_of(state.get(SUMMARY_KEY))
-    return Thread(State(messages=messages, summarized_messages=[], context=context, memory=memory))
+    return Thread(State(messages=said, summarized_messages=[], context=context, memory=memory or {}))
 
 
 def with_ids(state: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

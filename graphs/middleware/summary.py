@@ -2,26 +2,24 @@
 
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cache, cached_property, partial
-from operator import attrgetter
 from typing import Annotated, Any, Literal, get_args
 
-from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain.chat_models import init_chat_model
-from langchain_core.language_models import BaseChatModel, LanguageModelLike
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import ensure_config
-from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.runtime import Runtime
 from pydantic import Field, TypeAdapter, ValidationError
 
 from graphs.middleware.asked import is_cleared
 from graphs.middleware.memory import PalimpsestMemory
-from graphs.middleware.request import ordered
-from graphs.middleware.state import SUMMARY_KEY, SummaryKeys, with_ids
+from graphs.middleware.request import AsyncHandler, Handler, Request, Response, ordered
+from graphs.middleware.state import SUMMARY_KEY, SummaryKeys, thread_in, with_ids
 from graphs.process.deployment import service_of_process
 from graphs.process.events import aemit, summary_events
 from graphs.process.identity import vouched_in
@@ -30,8 +28,7 @@ from graphs.process.service import MemoryService
 from graphs.process.synchronous import without_await
 from graphs.turn.prepared import Due
 from graphs.turn.prompt import Prompt, system_text
-from graphs.turn.run import Run, Thread, is_kept
-from graphs.turn.state import State
+from graphs.turn.run import Run, is_kept
 from memory import prompts
 from memory.context.running_summary import WrittenSummary, state_of, summary_text
 from memory.context.summarization import SummarizationNode, SummarizeWhen
@@ -157,9 +154,9 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         """Summarize what no longer fits."""
         await self._counter.tokenizer.awarm_up()
         identified, update = with_ids(state)
-        thread = _thread(identified, identified["messages"])
-        if await _is_cleared(thread):
-            thread = _thread({}, thread.messages)
+        thread = thread_in(identified)
+        if await is_cleared(thread):
+            thread = thread_in({"messages": thread.messages})
         when: SummarizeWhen = self._summarize if is_kept(ensure_config()) else "before"
         run = self._run_of(runtime)
 
@@ -168,7 +165,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
             return await self._service.summaries.get(due, waits=when == "before") if due else None
 
         hook = self._memory.cut_hook(identified, run) if self._memory and run else self._hook
-        node = self._node(memory_flush_hook=hook, prepared_summary=prepared, model=self._counted(run))
+        node = self._node(run, memory_flush_hook=hook, prepared_summary=prepared)
         node.summarize = when
         result = await node.aresult(thread.state)
         for event in summary_events(result):
@@ -178,17 +175,13 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
 
     before_model = without_await(abefore_model)
 
-    def wrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ModelResponse[Any]:
+    def wrap_model_call(self, request: Request, handler: Handler) -> Response:
         """Show the model the summary and the messages that it does not stand for; prepare the next one."""
         response = handler(self._viewed(request))
         self._prepare(request, response)
         return response
 
-    async def awrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
-    ) -> ModelResponse[Any]:
+    async def awrap_model_call(self, request: Request, handler: AsyncHandler) -> Response:
         """Do what `wrap_model_call` does."""
         response = await handler(self._viewed(request))
         self._prepare(request, response)
@@ -211,7 +204,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
             return self._memory.due(state, run(), self)
         return Due((vouched_in(configurable), thread_id, self), self, (str(thread_id),))
 
-    def _prepare(self, request: ModelRequest[Any], response: ModelResponse[Any]) -> None:
+    def _prepare(self, request: Request, response: Response) -> None:
         """Begin to write the summary that the thread will need soon, when the turn was answered."""
         # Not in a node of its own behind the agent: each node costs a checkpoint.
         if any(isinstance(message, AIMessage) and message.tool_calls for message in response.result):
@@ -224,23 +217,22 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
                 return
             # Another middleware may answer itself, without an id: a summary could not name such a message.
             said: list[Any] = [message for message in response.result if message.id]
-            thread = _thread(request.state, [*request.state["messages"], *said])
+            thread = thread_in(request.state, messages=[*request.state["messages"], *said])
             # Whose it is, `_due` has asked: what is written later has no run that says so.
-            model = self._counted(run)
-            self._service.summaries.begin(due, lambda: self._node(model=model), thread.state, share)
+            self._service.summaries.begin(due, lambda: self._node(run), thread.state, share)
 
-    def _node(self, **more: Any) -> SummarizationNode:
-        """Return what summarizes, with these attributes of its summarizer: one instance serves many threads at once."""
+    def _node(self, run: Callable[[], Run] | None, **more: Any) -> SummarizationNode:
+        """Return what summarizes, with these attributes of its summarizer: one instance serves many threads at once.
+
+        Its model's calls are counted by the process, and keep to the budget of whose memory it is.
+        """
+        model = self._service.summary_model(lambda: run().place if run else None, lambda: self.model)
         node = copy(self._bare_node)
-        node.summarizer = replace(node.summarizer, **more)
+        node.summarizer = replace(node.summarizer, model=model, **more)
         return node
 
-    def _counted(self, run: Callable[[], Run] | None) -> LanguageModelLike:
-        """Return the call of the model that the process counts, and that keeps to the budget of whose memory it is."""
-        return self._service.summary_model(lambda: run().place if run else None, lambda: self.model)
-
-    def _viewed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        thread = _thread(request.state, request.messages)
+    def _viewed(self, request: Request) -> Request:
+        thread = thread_in(request.state, messages=request.messages)
 
         def make(*, system_prompt: str, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
             prompt = Prompt(
@@ -258,22 +250,6 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
 
         shown: list[Any] = [*thread.divided.system, *thread.shown]
         return ordered(request.override(messages=shown), make)
-
-
-def _thread(state: Mapping[str, Any], messages: list[AnyMessage]) -> Thread:
-    """Return what an agent's state says of these messages of its thread."""
-    context = state_of(state.get(SUMMARY_KEY))
-    return Thread(State(messages=messages, summarized_messages=[], context=context, memory={}))
-
-
-async def _is_cleared(thread: Thread) -> bool:
-    """Say whether a client has cleared the thread since its last run: its summary would be told for good."""
-    running, saver = thread.running, ensure_config().get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER)
-    # It stands near the end: a long thread is not looked through before each call of a model.
-    newest_first = map(attrgetter("id"), reversed(thread.messages))
-    if running is None or saver is None or not running.summarized_message_ids.isdisjoint(newest_first):
-        return False
-    return await is_cleared(saver, running.last_summarized_message_id)
 
 
 def _size(name: str, said: object) -> dict[str, int]:

@@ -15,7 +15,7 @@ from typing import Any, Self
 import aiosqlite
 
 from graphs.process.address import close_to_others
-from graphs.process.causes import FileUnusable, cause_of
+from graphs.process.failures import FileUnusable, cause_of
 from memory.door import tolerated
 
 logger = logging.getLogger(__name__)

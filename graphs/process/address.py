@@ -32,44 +32,30 @@ def is_loopback(name: str | None) -> bool:
 
 def leave(folder: Path, url: str) -> None:
     """Write down that this process serves the folder at a URL, unless another one does."""
-    if served_at(folder):
-        return
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (folder / FILE).write_text(json.dumps({"url": url, "pid": os.getpid()}))
+    if address_of(folder) in ("", url):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / FILE).write_text(json.dumps({"url": url, "pid": os.getpid()}))
 
 
-def take_away(folder: Path) -> None:
-    """Remove what this process wrote down; another server's address stays."""
-    if _read_left(folder)[1] == os.getpid():
+def take_away(folder: Path, url: str) -> None:
+    """Remove what a server at this URL wrote down; another server's address stays."""
+    if _read_left(folder) == url:
         (folder / FILE).unlink(missing_ok=True)
 
 
 def address_of(folder: Path) -> str:
     """Return the URL of the server that serves a folder; empty if none does, or it was killed and left its address."""
-    url, process = _read_left(folder)
-    try:
-        os.kill(process, 0)  # asks whether there is such a process
-    except PermissionError:
-        return url  # another user's
-    except OSError:
-        return ""
-    return url
-
-
-def served_at(folder: Path) -> str:
-    """Return the URL of the server that serves a folder; empty if none does, whoever has the process's number now."""
-    url = urlsplit(address_of(folder))
+    url = urlsplit(_read_left(folder))
     with suppress(OSError, ValueError), socket.create_connection((url.hostname or "", url.port or 0), timeout=1.0):
         return url.geturl()
     return ""
 
 
-def _read_left(folder: Path) -> tuple[str, int]:
+def _read_left(folder: Path) -> str:
     try:
-        left = json.loads((folder / FILE).read_text())
-        return str(left["url"]), max(int(left["pid"]), 1)  # 0 and below mean groups of processes
+        return str(json.loads((folder / FILE).read_text())["url"])
     except (OSError, ValueError, KeyError, TypeError):
-        return "", os.getpid()
+        return ""
 
 
 def close_to_others(paths: Iterable[Path]) -> None:

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from graphs.process.causes import cause_of
+from graphs.process.failures import cause_of
 
 CHECKPOINTS, STORE = FILES = ("checkpoints.sqlite", "store.sqlite")
 _ELSEWHERE = "choose another folder with PALIMPSEST_DATA_DIR"

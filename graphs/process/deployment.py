@@ -8,26 +8,18 @@ import functools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
-from graphs.process.models import Purpose, load_chat_model
+from graphs.process.models import load_chat_model
 from graphs.process.service import MemoryService
 from graphs.settings import Settings, imported
 from graphs.tools import TOOLS
 
-T = TypeVar("T")
-
 
 def configured_service(settings: Settings) -> MemoryService:
     """Return a service whose models are those that the settings, and the assistants, name."""
-
-    def load(name: str, purpose: Purpose) -> BaseChatModel:
-        return load_chat_model(name, settings, purpose=purpose)
-
-    return MemoryService(settings, load)
+    return MemoryService(settings, lambda name, purpose: load_chat_model(name, settings, purpose=purpose))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,30 +50,22 @@ def load_deployment(name: str) -> Deployment:
     return found
 
 
-def once_in_process(make: Callable[[], T]) -> Callable[[], T]:
-    """Decorate a function that makes what a process has one of; a thread that asks meanwhile waits for it.
-
-    `functools.cache` alone would let two threads that ask at the same time make two.
-    """
-    # No simple lock: who asks for the thing while making it gets an error, instead of waiting for itself.
-    making = threading.RLock()
-    cached = functools.cache(make)
-
-    @functools.wraps(make)
-    def made() -> T:
-        with making:
-            return cached()
-
-    return made
+# No simple lock: who asks for the service while making it gets an error, instead of waiting for itself.
+_MAKING = threading.RLock()
 
 
-@once_in_process
 def service_of_process() -> MemoryService:
     """Return the one service that the graphs, the app and the persistence of this process share.
 
     It is made when it is first needed, not when a module is imported: a server that is started in a process where the
     graph is imported already says only then what it is, and what its configuration sets.
     """
+    with _MAKING:  # `functools.cache` alone would let two threads that ask at the same time make two
+        return _service()
+
+
+@functools.cache
+def _service() -> MemoryService:
     settings = Settings.from_environment()
     service = load_deployment(settings.deployment).make_service(settings)
     if not isinstance(service, MemoryService):

@@ -8,22 +8,24 @@ import importlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from langchain_core.embeddings import Embeddings
 
 from graphs.local import embedder as local
 from graphs.local.weights import WeightsUnavailable, cache_folder
-from graphs.process.causes import lacking
+from graphs.process.failures import lacking
 from graphs.settings import LOCAL, Settings
 from memory.door import in_daemon_thread
 from memory.recall.vectors import QueryVector, can_rank, packed
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 NONE: Final = "none"
 
@@ -75,7 +77,7 @@ class Embedder:
             loading, now = self._loading, self._clock()
             is_failed = loading is not None and loading.done() and loading.exception() is not None
             if loading is None or (is_failed and now - self._loaded_at >= _RETRY_SECONDS):
-                self._loading = loading = in_daemon_thread(self._loaded, "palimpsest-embedder")
+                self._loading = loading = in_daemon_thread(partial(self._told, self._load), "palimpsest-embedder")
                 self._loaded_at = now
             return loading
 
@@ -98,13 +100,12 @@ class Embedder:
                 async with asyncio.timeout(self._query_seconds):
                     return await asyncio.shield(asyncio.wrap_future(call))
             except TimeoutError:
-                self._say("late", f"gave no vector within {self._query_seconds:.2f} s")
+                self._say(f"gave no vector within {self._query_seconds:.2f} s")
         return None
 
     def _ask(self, embeddings: Embeddings, asked: str) -> QueryVector:
         try:
-            with self._told():
-                vector = QueryVector.of(self.name, embeddings.embed_query(asked))
+            vector = self._told(lambda: QueryVector.of(self.name, embeddings.embed_query(asked)))
         finally:
             self._free.release()
         if len(self._recent) >= _KEPT_QUERIES:
@@ -131,45 +132,29 @@ class Embedder:
             vectors += [packed(values) for values in embeddings.embed_documents(batch)]
         return vectors
 
-    def _loaded(self) -> Embeddings:
-        with self._told():
-            return self._load()
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Say what fails inside; the text of an exception that is not ours may quote what was asked."""
+    def _told(self, work: Callable[[], T]) -> T:
+        """Return what the work returns, and say how it fails: an error that is not ours may quote what was asked."""
         try:
-            yield
+            return work()
         except Exception as error:
-            kind = type(error).__name__
             is_ours = isinstance(error, EmbedderUnavailable | WeightsUnavailable)
-            self._say(str(error) if is_ours else kind, str(error) if is_ours else f"failed with {kind}")
+            self._say(str(error) if is_ours else f"failed with {type(error).__name__}")
             raise
 
-    def _say(self, what: str, consequence: str) -> None:
+    def _say(self, what: str) -> None:
         level = logging.INFO if what in self._said else logging.WARNING
         self._said.add(what)
-        logger.log(level, "embedder %s: %s; recall goes by words alone", self.name, consequence)
+        logger.log(level, "embedder %s: %s; recall goes by words alone", self.name, what)
 
 
-def embedder_of(settings: Settings, *, ranks: Callable[[], bool] = can_rank) -> Embedder | None:
-    """Return the embedder that the settings name, not yet loaded, or `None` if they name none.
-
-    Args:
-        settings: The deployment's.
-        ranks: Says whether vectors can be ranked here; without that, an embedder would be asked for nothing.
-    """
+def embedder_of(settings: Settings) -> Embedder | None:
+    """Return the embedder that the settings name, not yet loaded, or `None` if they name none."""
     if settings.embedder in ("", NONE):
         return None
     if settings.embedder == LOCAL:
         return Embedder(local.NAME, _load_local)
 
-    def load() -> Embeddings:
-        if not ranks():
-            raise EmbedderUnavailable(f"ranking vectors needs numpy: {_EXTRA}")
-        return _load_remote(settings)
-
-    return Embedder(settings.embedder, load, query_seconds=_REMOTE_QUERY_SECONDS)
+    return Embedder(settings.embedder, partial(_load_remote, settings), query_seconds=_REMOTE_QUERY_SECONDS)
 
 
 def _load_local() -> Embeddings:
@@ -186,6 +171,8 @@ def _load_local() -> Embeddings:
 
 
 def _load_remote(settings: Settings) -> Embeddings:
+    if not can_rank():  # it would be asked for nothing
+        raise EmbedderUnavailable(f"ranking vectors needs numpy: {_EXTRA}")
     from langchain.embeddings import init_embeddings  # seconds of imports
 
     from graphs.process import provider_models

@@ -184,8 +184,7 @@ class MemoryUpdated(MemoryEvent):
     def of(cls, receipt: UpdateReceipt) -> Self:
         """Return the event that tells a receipt."""
         told = receipt.to_json()
-        names = ("created", "confirmed", "superseded", "refused", "messages", "waiting")
-        return cls.model_validate({name: told[name] for name in names if name in told})
+        return cls.model_validate({name: told[name] for name in cls.model_fields if name in told})
 
 
 MEMORY_EVENTS: tuple[type[MemoryEvent], ...] = (

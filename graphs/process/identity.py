@@ -21,25 +21,26 @@ STUDIO_USER = "langgraph-studio-user"
 """What the development server calls everyone who comes through Studio: no person, so nobody's memory."""
 
 
-def identity_of(configurable: Mapping[str, object], *, single_user: bool) -> str | None:
-    """Return the identity whose memory a run may use, or `None`: then the turn goes on without memory.
+def owner_of_run(configurable: Mapping[str, object], agent_name: str, *, single_user: bool) -> Owner | None:
+    """Return whose memory a run may use, or `None` without an identity: then the turn goes on without memory.
 
     The server's own word comes first (see `vouched_in`). Without one, `single_user` lets `configurable.user_id` name
     the user, `local` by default.
 
     Args:
         configurable: The run's `config["configurable"]`.
+        agent_name: Agents of one name share what they know about a user.
         single_user: The explicit development switch (`PALIMPSEST_SINGLE_USER`).
     """
-    authenticated = vouched_in(configurable)
-    if authenticated is not None or not single_user:
-        return authenticated
-    # Any client may name anyone here: that is what single-user mode means. A server may name nobody there (Aegra).
-    claimed = authenticated_user(configurable.get("user_id"))
-    if claimed not in (None, _said_of(configurable.get(_USER), "identity")):
-        logger.info("single-user mode: memory of the user that the client names")
-        return claimed
-    return LOCAL_USER
+    user_id = vouched_in(configurable)
+    if user_id is None and single_user:
+        # Any client may name anyone here: that is what single-user mode means. A server may name nobody there (Aegra).
+        claimed = authenticated_user(configurable.get("user_id"))
+        is_named = claimed not in (None, _said_of(configurable.get(_USER), "identity"))
+        if is_named:
+            logger.info("single-user mode: memory of the user that the client names")
+        user_id = claimed if is_named else LOCAL_USER
+    return None if user_id is None else Owner.of(user_id, agent_name)
 
 
 def vouched_in(configurable: Mapping[str, object]) -> str | None:
@@ -75,12 +76,6 @@ def authenticated_user(identity: object) -> str | None:
     is_said = identity and isinstance(identity, str | int | UUID) and not isinstance(identity, bool)
     said = str(identity) if is_said else ""
     return said if said.strip() and said != STUDIO_USER else None
-
-
-def owner_of_run(configurable: Mapping[str, object], agent_name: str, *, single_user: bool) -> Owner | None:
-    """Return whose memory a run may use, or `None` without an identity."""
-    user_id = identity_of(configurable, single_user=single_user)
-    return None if user_id is None else Owner.of(user_id, agent_name)
 
 
 async def as_server(call: Coroutine[object, object, T]) -> T:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, get_args
 
 from prometheus_client import CollectorRegistry, Counter
 
@@ -17,45 +17,34 @@ OTHER: Final = "other"
 OUTCOMES: Final = ("created", "confirmed", "superseded")
 
 
-class Family(NamedTuple):
-    """One metric with all that its labels may say; what is not listed is counted as `other`.
-
-    Attributes:
-        help: What it counts, in a sentence.
-        labels: The values that each label may have, by its name.
-        series: Which of these stand together; by default each beside each.
-    """
-
-    help: str
-    labels: Mapping[str, Sequence[str]]
-    series: Sequence[tuple[str, ...]] = ()
-
-
-COUNTERS: Final[Mapping[str, Family]] = {
-    "palimpsest_facts": Family(
+COUNTERS: Final[Mapping[str, tuple[str, Mapping[str, Sequence[str]]]]] = {
+    "palimpsest_facts": (
         "Facts of updates, by what became of them and, if refused, why.",
         {"outcome": (*OUTCOMES, "refused"), "reason": ("", *REASONS)},
-        [*product(OUTCOMES, [""]), *product(["refused"], REASONS)],
     ),
-    "palimpsest_updates": Family("Updates of memory that ended.", {"outcome": ("done", "failed", "cancelled")}),
-    "palimpsest_turns": Family("Turns that ended.", {"written": ("queued", "nothing", "not_written")}),
-    "palimpsest_turns_without_memory": Family(
-        "Turns that went on without memory, by the reason.", {"reason": get_args(WithoutMemory)}
+    "palimpsest_updates": ("Updates of memory that ended.", {"outcome": ("done", "failed", "cancelled")}),
+    "palimpsest_turns": ("Turns that ended.", {"written": ("queued", "nothing", "not_written")}),
+    "palimpsest_turns_without_memory": (
+        "Turns that went on without memory, by the reason.",
+        {"reason": get_args(WithoutMemory)},
     ),
-    "palimpsest_turns_not_written": Family(
+    "palimpsest_turns_not_written": (
         "Turns that ended before they were written down; a later turn or a look at checkpoints does that.",
         {"reason": get_args(NotWritten)},
     ),
-    "palimpsest_summaries": Family(
+    "palimpsest_summaries": (
         "Summaries that were due: ready, or missed, so that a turn waited for it or went on without.",
         {"outcome": ("ready", "missed")},
     ),
-    "palimpsest_model_calls": Family(
+    "palimpsest_model_calls": (
         "Model calls by purpose.",
         {"purpose": ("chat", "summary", "extraction", "rollup"), "outcome": ("answered", "failed")},
     ),
 }
-"""Every counter by its name, to which Prometheus adds `_total`."""
+"""Every counter by its name, to which Prometheus adds `_total`: what it counts, and all that its labels may say.
+
+What is not listed is counted as `other`.
+"""
 
 
 class Metrics:
@@ -68,14 +57,14 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry(auto_describe=True)
         self._counters: dict[str, Counter] = {}
-        for name, family in COUNTERS.items():
-            self._counters[name] = counter = Counter(name, family.help, tuple(family.labels), registry=self.registry)
+        for name, (about, labels) in COUNTERS.items():
+            self._counters[name] = counter = Counter(name, about, tuple(labels), registry=self.registry)
             # What can be counted is there from the start: a rate over a series that begins at 1 misses the first.
-            for labels in family.series or product(*family.labels.values()):
-                counter.labels(*labels)
+            for said in product(*labels.values()):
+                counter.labels(*said)
 
     def _count(self, name: str, *labels: str, amount: float = 1) -> None:
-        known = COUNTERS[name].labels.values()
+        known = COUNTERS[name][1].values()
         said = [label if label in listed else OTHER for label, listed in zip(labels, known, strict=True)]
         self._counters[name].labels(*said).inc(amount)
 

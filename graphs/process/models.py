@@ -1,6 +1,6 @@
 """Chat models by name, and what each can bear.
 
-With `provider_models.py` and `model_failures.py` the only files that know providers.
+With `provider_models.py` and `failures.py` the only files that know providers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from graphs.process.model_failures import ModelUnavailable
+from graphs.process.failures import ModelUnavailable
 from graphs.settings import LOCAL, Settings
 from graphs.turn.context import Context
 from memory.context.summarization import SummarizeWhen
@@ -91,14 +91,9 @@ LOCAL_CALLS: dict[Purpose, LocalCall] = {
 }
 
 
-def resolve(name: str, settings: Settings) -> str:
-    """Return the model a name stands for: itself, or the deployment's when it is empty (that may be empty too)."""
-    return name or settings.model
-
-
 def profile(name: str, settings: Settings) -> ModelProfile | None:
     """Return the limits of a model that bears less than `Context` allows by default, else `None`."""
-    return _LOCAL_PROFILE if resolve(name, settings) == LOCAL else None
+    return _LOCAL_PROFILE if (name or settings.model) == LOCAL else None
 
 
 def fit_to_profile(context: Context, limits: ModelProfile | None) -> Context:
@@ -129,7 +124,7 @@ def load_chat_model(name: str, settings: Settings, *, purpose: Purpose) -> BaseC
     Raises:
         ModelUnavailable: If nothing is configured, or the provider, its package or its key is missing.
     """
-    wanted = resolve(name, settings)
+    wanted = name or settings.model
     if not wanted:
         raise ModelUnavailable(
             "No model is configured: set OPENAI_API_KEY, or PALIMPSEST_MODEL to provider:model with that provider's "
@@ -139,7 +134,7 @@ def load_chat_model(name: str, settings: Settings, *, purpose: Purpose) -> BaseC
     from graphs.process import provider_models
 
     if wanted == LOCAL:
-        return provider_models.local_model(settings, LOCAL_CALLS[purpose])
+        return provider_models.LocalChatModel.of(settings, LOCAL_CALLS[purpose])
     return provider_models.remote_model(wanted, settings)
 
 
@@ -184,11 +179,6 @@ def is_own_answer(model: BaseChatModel, tools: Sequence[object], answer: AIMessa
     # Chat completions have no blocks for what the Responses API lets a model do.
     declared = [tool if isinstance(tool, Mapping) else {"type": "function"} for tool in tools]
     return bool(speaks_responses({"tools": declared}))
-
-
-def caches_marked_prompts(model: BaseChatModel) -> bool:
-    """Say whether a model's provider caches a prompt up to the marks in it, as Anthropic does."""
-    return model._llm_type.startswith("anthropic-chat")
 
 
 def input_tokens(model: BaseChatModel) -> int:

@@ -10,15 +10,14 @@ from urllib.request import getproxies
 
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel, LangSmithParams, LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
 from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
 from pydantic import PrivateAttr, SecretStr
 
 from graphs.process.address import is_loopback
-from graphs.process.causes import cause_of, lacking
-from graphs.process.model_failures import ModelUnavailable
+from graphs.process.failures import ModelUnavailable, cause_of, lacking
 from graphs.process.models import LOCAL_CALLS, LocalCall
 from graphs.settings import LOCAL, Settings
 
@@ -58,7 +57,7 @@ class ServerChatModel(ChatOpenAI):
         choices = response["choices"] if isinstance(response, dict) else response.choices
         for generation, choice in zip(result.generations, choices, strict=True):
             said = choice["message"] if isinstance(choice, dict) else choice.message.model_extra
-            _keep_thoughts(generation.message, said)
+            generation.message.additional_kwargs.update(_thoughts(said))
         result.llm_output = {**(result.llm_output or {}), "model_provider": self._host}
         return result
 
@@ -66,7 +65,7 @@ class ServerChatModel(ChatOpenAI):
         made = super()._convert_chunk_to_generation_chunk(chunk, *args)
         choices = chunk.get("choices") or chunk.get("chunk", {}).get("choices")
         if made and choices:
-            _keep_thoughts(made.message, choices[0].get("delta"))
+            made.message.additional_kwargs.update(_thoughts(choices[0].get("delta")))
             made.message.response_metadata["model_provider"] = self._host
         return made
 
@@ -80,12 +79,8 @@ class ServerChatModel(ChatOpenAI):
         return payload
 
 
-def _keep_thoughts(message: BaseMessage, said: Mapping[str, Any] | None) -> None:
-    message.additional_kwargs.update(_thoughts(said or {}))
-
-
-def _thoughts(said: Mapping[str, Any]) -> dict[str, str]:
-    return {name: said[name] for name in _THOUGHTS if isinstance(said.get(name), str)}
+def _thoughts(said: Mapping[str, Any] | None) -> dict[str, str]:
+    return {name: said[name] for name in _THOUGHTS if said and isinstance(said.get(name), str)}
 
 
 class LocalChatModel(ChatOpenAI):
@@ -96,7 +91,12 @@ class LocalChatModel(ChatOpenAI):
 
     @classmethod
     def of(cls, settings: Settings, call: LocalCall) -> Self:
-        """Return the model for a kind of call."""
+        """Return the model for a kind of call; `ModelUnavailable` where nobody serves it."""
+        if not settings.local_base_url:
+            raise ModelUnavailable(
+                "The local model does not run: start the server with `make dev`, or set OPENAI_API_KEY or "
+                "PALIMPSEST_MODEL."
+            )
         awaited_url, background_url = settings.local_base_url, settings.local_background_url
         patience = _LOCAL_TIMEOUT_SECONDS if call.is_awaited else _LOCAL_BACKGROUND_TIMEOUT_SECONDS
         model = cls(
@@ -141,15 +141,6 @@ def _direct_clients() -> dict[str, Any]:
     options: dict[str, Any] = {"trust_env": False, "verify": ssl.create_default_context()}
     clients = {"http_client": DefaultHttpxClient(**options), "http_async_client": DefaultAsyncHttpxClient(**options)}
     return {**clients, "http_socket_options": ()}  # else the log has a warning that proxies are not asked
-
-
-def local_model(settings: Settings, call: LocalCall) -> BaseChatModel:
-    """Return the embedded local model for a kind of call; `ModelUnavailable` where nobody serves it."""
-    if not settings.local_base_url:
-        raise ModelUnavailable(
-            "The local model does not run: start the server with `make dev`, or set OPENAI_API_KEY or PALIMPSEST_MODEL."
-        )
-    return LocalChatModel.of(settings, call)
 
 
 def remote_model(name: str, settings: Settings) -> BaseChatModel:

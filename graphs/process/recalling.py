@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import replace
 from functools import partial
@@ -90,11 +90,6 @@ class Recalling:
             index = indexes.setdefault(owner, UserIndex())
             indexes.move_to_end(owner)
             return index
-
-    def held(self, store: BaseStore) -> Mapping[Owner, UserIndex]:
-        """Return the indexes that are held of a store's users."""
-        with self._lock:
-            return dict(self._stores[store])
 
     async def recall(self, store: BaseStore, owner: Owner, opening: Opening, asked: Callable[[], Asked]) -> Recalled:
         """Return what has to do with a turn's message; nothing where nothing is known, or what failed is logged.

@@ -18,9 +18,9 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from graphs.process.embedders import Embedder, embedder_of
+from graphs.process.failures import ModelUnavailable
 from graphs.process.metrics import Metrics
-from graphs.process.model_failures import ModelUnavailable
-from graphs.process.models import Purpose, ainvoke, in_background, resolve
+from graphs.process.models import Purpose, ainvoke, in_background
 from graphs.process.recalling import Recalling
 from graphs.process.synchronous import ByStore
 from graphs.settings import Settings
@@ -86,7 +86,6 @@ class MemoryService:
         self.stores = Stores(read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds)
         self.left = LeftTurns(self._write_down, self._config.sweep_seconds, self._config.drain_seconds)
         self._worker = Worker()
-        self._stores: WeakSet[BaseStore] = WeakSet()
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
         self._done = ByStore[dict[str, float]](dict)
         # Conversations whose model could not be asked.
@@ -112,7 +111,7 @@ class MemoryService:
         try:
             return self.load_model(named, "memory")
         except ModelUnavailable:
-            if self.lent_model is None or resolve(named, self.settings):
+            if self.lent_model is None or named or self.settings.model:
                 raise
             return self.lent_model
 
@@ -211,13 +210,13 @@ class MemoryService:
             if woken and (of := self._waiting.pop(woken, None)):
                 self._queue.add_nowait(ConversationContext.of(*woken, of))
 
-    async def arollup(self, store: BaseStore, owner: Owner | None) -> int:
-        """Fold days of the journal that are over into the history of one owner, or of all, and return of how many.
+    async def arollup(self, store: BaseStore) -> None:
+        """Fold days of the journal that are over into history, of all users, at most once an hour.
 
-        Of all it is done at most once an hour: days end at every hour somewhere.
+        Days end at every hour somewhere.
         """
-        owners = [owner] if owner else await self._owners_in(store, "journal", period=_HOUR) or ()
-        return sum(await self._for_each(owners, self._updater(store).aroll_up, False))
+        owners = await self._owners_in(store, "journal", period=_HOUR) or ()
+        await self._for_each(owners, self._updater(store).aroll_up, False)
 
     async def aclean(self, store: BaseStore) -> None:
         """Once a day, move facts that are over into history, and delete what is kept no longer, of all users."""
@@ -230,7 +229,6 @@ class MemoryService:
 
         The first sweep of a store in this process, and one a day, takes all that is pending, with a marker or not.
         """
-        self._stores.add(store)
         try:
             owners = await self._owners_in(store, "outbox")
             if owners is None:
@@ -281,10 +279,9 @@ class MemoryService:
             in_daemon_thread(look, "palimpsest-start")
             self._done[store]["outbox"] = self.clock()
 
-    def wake(self, owner: Owner, thread_id: str) -> None:
-        """Apply what waits of an owner's thread now, on a background thread, in every store this process works on."""
-        for store in list(self._stores):
-            self._queue.add_nowait(ConversationContext.of(owner, thread_id, store))
+    def wake(self, store: BaseStore, owner: Owner, thread_id: str) -> None:
+        """Apply what waits of an owner's thread now, on a background thread."""
+        self._queue.add_nowait(ConversationContext.of(owner, thread_id, store))
 
     def forget(self, erased: str) -> None:
         """Drop what this process holds in memory of an erased thread, by its id, or user, by the user's segment."""

@@ -21,7 +21,7 @@ from graphs.persistence import leave_no_bytes
 from graphs.process.address import ROWS, close_to_others, leave, take_away
 from graphs.process.data_folder import FILES
 from graphs.process.deployment import service_of_process
-from graphs.process.model_failures import WithoutTraceback
+from graphs.process.failures import WithoutTraceback
 from graphs.process.service import MemoryService
 from graphs.server.api import MemoryApi, service_of
 from graphs.server.asgi import Guarded
@@ -74,7 +74,7 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
     finally:
         if service.settings.own_url:
             with tolerated(logger, "the address of this server stays written down"):
-                await asyncio.to_thread(take_away, service.settings.data_dir)
+                await asyncio.to_thread(take_away, service.settings.data_dir, service.settings.own_url)
         REGISTRY.unregister(service.metrics.registry)
         stopping.set()
         # As `close` does, a sweep is not waited for while a store is away.
@@ -142,7 +142,7 @@ async def _sweep(
                     await unwritten.write_down_left(service, store)
                     is_looked_for = True
             await service.asweep(store)
-            await service.arollup(store, None)
+            await service.arollup(store)
             await service.aclean(store)
             now = service.clock()
             if settings.thread_days and not 0 <= now - dropped_at < _DAY:

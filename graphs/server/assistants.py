@@ -98,6 +98,7 @@ def problems_of(asked: dict[str, Any]) -> list[Mapping[str, Any]]:
         try:
             _CONTEXT.validate_python(given if isinstance(given, dict) else {})
         except ValidationError as error:
-            found = error.errors(include_input=False)
-            problems += [{"loc": (place, *each["loc"]), "msg": each["msg"]} for each in found]
+            for each in error.errors(include_input=False):
+                about = _SCHEMA["properties"][each["loc"][0]]["description"]  # what its field is for
+                problems.append({"loc": (place, *each["loc"]), "msg": f"{each['msg']}. {about}"})
     return problems

@@ -10,12 +10,12 @@ Nothing outlives the process without a checkpointer, or with one that stores not
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 from uuid import NAMESPACE_OID, uuid5
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, ToolCall, ToolMessage
 from langchain_core.messages.tool import tool_call
 from langchain_core.runnables import RunnableConfig
 from langgraph._internal._config import patch_configurable
@@ -93,7 +93,12 @@ class Calls:
             while not (saved := await saver.aget_tuple(calls.config)):  # noqa: ASYNC110
                 await asyncio.sleep(_POLL_SECONDS)
         for _ in range(_MOST_ANCESTORS):
-            calls._read(saved.pending_writes or [])
+            for _, channel, value in saved.pending_writes or ():
+                if channel == SCHEDULED:
+                    calls.begun.setdefault(*value)
+                for one in value if channel == "messages" and isinstance(value, list) else [value]:
+                    if isinstance(one, ToolMessage):
+                        calls.results.setdefault(one.tool_call_id, one)
             is_all = saved.metadata.get("source") == "loop" and not before
             if is_all or not (earlier := await calls._earlier(saved)):
                 break
@@ -110,14 +115,6 @@ class Calls:
                 if one.checkpoint["channel_versions"] == saved.checkpoint["channel_versions"]:
                     return one
         return await self.saver.aget_tuple(saved.parent_config) if saved.parent_config else None
-
-    def _read(self, writes: Sequence[tuple[str, str, Any]]) -> None:
-        for _, channel, value in writes:
-            if channel == SCHEDULED:
-                self.begun.setdefault(*value)
-            for one in value if channel == "messages" and isinstance(value, list) else [value]:
-                if isinstance(one, ToolMessage):
-                    self.results.setdefault(one.tool_call_id, one)
 
     async def mark(self, call: ToolCall, *, begun: bool) -> None:
         """Store whether a call has begun; a later mark of its task takes the place of an earlier one."""
@@ -195,8 +192,7 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         if not isinstance(message, AIMessage):
             sent.append(message)
             continue
-        read = with_calls(message, message.tool_calls) if message.invalid_tool_calls else message
-        answer = with_own_ids(read, taken)
+        answer = with_own_ids(message, message.tool_calls, taken)
         sent.append(answer)
         # Not what is left from before: some models number their calls anew in each message.
         waiting.update((str(call["id"] or ""), []) for call in message.tool_calls)
@@ -206,33 +202,31 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     return sent
 
 
-def with_own_ids(answer: AIMessage, taken: set[str | None]) -> AIMessage:
-    """Return the answer with an id of its own for each call, as a result names its call by the id, and a fit name.
+def with_own_ids(answer: AIMessage, calls: Iterable[ToolCall | InvalidToolCall], taken: set[str | None]) -> AIMessage:
+    """Return the answer with these calls alone, each with an id of its own, by which a result names it, and a fit name.
 
     Some servers send no ids, some the same for two calls, some number them anew in each answer. Of a call whose
-    arguments cannot be read, they are the argument `GARBLED`.
+    arguments cannot be read, they are the argument `GARBLED`. In a provider's own form its package makes calls anew.
 
     Args:
         answer: The answer.
+        calls: Those of its calls that are wanted.
         taken: The ids of earlier calls; the answer's own are added.
     """
-    calls = list[ToolCall]()
-    for call in (*answer.tool_calls, *answer.invalid_tool_calls):
-        own = own_name(call["id"] or "call", lambda name: name not in taken)
-        taken.add(own)
+    own = list[ToolCall]()
+    for call in calls:
+        own_id = own_name(call["id"] or "call", lambda name: name not in taken)
+        taken.add(own_id)
         args = call["args"] if isinstance(call["args"], dict) else {GARBLED: call["args"]}
-        calls.append(tool_call(name=sent_name(call["name"] or "", UNFIT_IN_TOOLS), args=args, id=own))
-    return answer if calls == answer.tool_calls else with_calls(answer, calls)
-
-
-def with_calls(answer: AIMessage, calls: list[ToolCall]) -> AIMessage:
-    """Return the answer with these calls alone; in a provider's own form its package makes them anew."""
+        own.append(tool_call(name=sent_name(call["name"] or "", UNFIT_IN_TOOLS), args=args, id=own_id))
+    if own == answer.tool_calls and not answer.invalid_tool_calls:
+        return answer
     ids = [call["id"] for call in (*answer.tool_calls, *answer.invalid_tool_calls)]
     said = answer.content
     if isinstance(said, list):
         said = [each for each in said if isinstance(each, str) or each.get("call_id", each.get("id")) not in ids]
     raw = {key: value for key, value in answer.additional_kwargs.items() if key != "tool_calls"}
-    changed = {"tool_calls": calls, "invalid_tool_calls": [], "content": said, "additional_kwargs": raw}
+    changed = {"tool_calls": own, "invalid_tool_calls": [], "content": said, "additional_kwargs": raw}
     return answer.model_copy(update=changed)
 
 

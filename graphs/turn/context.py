@@ -1,17 +1,13 @@
 """What one assistant or run may choose; Studio draws its form from it."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
-    ModelWrapValidatorHandler,
-    ValidationError,
-    model_validator,
 )
 from pydantic.dataclasses import dataclass
-from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from memory import prompts
 from memory.config import checked_time_zone
@@ -127,27 +123,6 @@ class Context:
             json_schema_extra=_SUMMARY_PROMPT,
         ),
     ] = prompts.UPDATE_SUMMARY
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _say_what_is_meant(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Let an error say what its field is for, beside which check failed."""
-        try:
-            return handler(given)
-        except ValidationError as error:
-            known = cls.__pydantic_fields__  # type: ignore[attr-defined]
-            wrong = [
-                InitErrorDetails(
-                    type=PydanticCustomError("context", "{wrong}. {about}", {"wrong": each["msg"], "about": about}),
-                    loc=each["loc"],
-                    input=each["input"],
-                )
-                for each in error.errors()
-                if each["loc"] and (about := getattr(known.get(each["loc"][0]), "description", None))
-            ]
-            if not wrong:
-                raise
-            raise ValidationError.from_exception_data(error.title, wrong) from None
 
 
 def context_of(given: object) -> Context:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import takewhile
-from typing import NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
@@ -190,12 +190,13 @@ class TurnMemory:
                 receipt["recalled"] = list(dict.fromkeys(entry for entry, _ in lines))
         if why := self._why_without(run, opening):
             receipt["without_memory"] = why
-        kept = {
+        memory: Any = {
             **(plain(injected) if injected else {}),
             **epochs._replace(speaker=speaker).to_state(),
             **named((*thread.unwritten, *left)),
+            "began": now,
+            "receipt": receipt,
         }
-        memory = MemoryState(**{**kept, "began": now, "receipt": receipt})  # type: ignore[typeddict-item]
         self._fresh[run.thread, thread.asked] = time.monotonic(), opening.snapshot
         if len(self._fresh) > _KEPT_TURNS:  # turns that ended before they asked a model
             self._fresh.pop(next(iter(self._fresh)), None)
@@ -296,14 +297,15 @@ class TurnMemory:
         closed = await self.write_turn(run, thread, is_whole=is_whole)
         if closed.queued is not None:
             await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(closed.queued)))
-        receipt = Receipt(**{**thread.receipt, "queued": closed.queued.entry if closed.queued else None})
+        receipt: Receipt = {**thread.receipt, "queued": closed.queued.entry if closed.queued else None}
         if closed.not_written:
             receipt["not_written"] = closed.not_written
         left_out = LeftOut.from_state(thread.context.get(LEFT_OUT))
         if left_out.messages:
             receipt["left_out"] = {"messages": left_out.messages, "ids": [*left_out.ids]}
         self._service.metrics.turn(receipt)
-        return with_unwritten(MemoryState(**{**thread.memory, "receipt": receipt}), closed.unwritten)
+        kept: MemoryState = {**thread.memory, "receipt": receipt}
+        return with_unwritten(kept, closed.unwritten)
 
     async def write_turn(self, run: Run, thread: Thread, *, is_whole: bool = False) -> Closed:
         """Write down the newest turn of a thread, after those that could not be before; it never fails the turn.

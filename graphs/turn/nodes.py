@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from itertools import takewhile
 from typing import Any, cast
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
@@ -19,8 +18,8 @@ from langgraph.types import Overwrite
 
 from graphs.process.deployment import service_of_process
 from graphs.process.events import MemoryInjected, aemit, summary_events
-from graphs.process.model_failures import ModelUnavailable, refuses_tools
-from graphs.process.models import is_own_answer, resolve
+from graphs.process.failures import ModelUnavailable
+from graphs.process.models import is_own_answer
 from graphs.process.service import MemoryService
 from graphs.turn.calls import (
     GARBLED,
@@ -45,7 +44,6 @@ from graphs.turn.prompt import (
     memory_share,
     noted,
     sources_of,
-    without_sources,
 )
 from graphs.turn.run import STATELESS, Run, Thread, is_kept, warn_summary_lost
 from graphs.turn.state import AfterTools, State, changes, left_of, merge_messages
@@ -137,7 +135,7 @@ class ChatNodes:
         async def write_down(leaving: list[BaseMessage]) -> None:
             await self._memory.write_cut(run, now.epochs.not_erased(leaving, now.messages), now.epochs)
 
-        due = Due.of_run(run, now, mode_of_newest(now.messages))
+        due = Due.of_run(run, now)
         prepared = partial(self._service.summaries.get, due, waits=when == "before")
         budget = self._messages_budget(run, now)
         node = self._summarization(run, budget, summarize=when, memory_flush_hook=write_down, prepared_summary=prepared)
@@ -164,7 +162,7 @@ class ChatNodes:
         if self._is_over(thread):
             return {}
         await self._counter.tokenizer.awarm_up()
-        mode, name = mode_of_newest(thread.messages), resolve(run.context.model, self._service.settings)
+        mode, name = mode_of_newest(thread.messages), run.context.model or self._service.settings.model
         snapshot, messages = await self._memory.shown(run, thread, mode), thread.shown
         if run.context.transcript == "keep":
             # Copies, in which a message that is too long is shortened; an edit of the thread writes them anew.
@@ -176,9 +174,13 @@ class ChatNodes:
         model = await self._service.aload_model(run.context.model, "chat")
         is_own = partial(is_own_answer, model, prompt.tools)
         with self._service.metrics.call("chat"):
-            answer = await self._answer(model, replace(prompt, messages=as_sent(prompt.messages, is_own)), name)
+            answer, asked = await ask_to_chat(model, replace(prompt, messages=as_sent(prompt.messages, is_own)), name)
+        if prompt.tools and not asked.tools:
+            # Only now: a prompt that fails in both ways had another fault.
+            logger.warning("%s takes no tools: in this process it is told of none from now on", name)
+            self._toolless.add(name)
         before = (call for one in prompt.messages if isinstance(one, AIMessage) for call in one.tool_calls)
-        answer = with_own_ids(answer, {call["id"] for call in before})
+        answer = with_own_ids(answer, (*answer.tool_calls, *answer.invalid_tool_calls), {call["id"] for call in before})
         turn = takewhile(lambda message: not isinstance(message, HumanMessage), reversed(thread.messages))
         if is_garbled(answer) and sum(map(is_garbled, turn)) == MOST_GARBLED - 1:
             raise ModelUnavailable(
@@ -187,22 +189,6 @@ class ChatNodes:
             )
         sources = sources_of(thread.injected, snapshot)
         return {"messages": [noted(answer, name, mode, sources, prompt.tokens().model_dump())]}
-
-    async def _answer(self, model: BaseChatModel, prompt: Prompt, name: str) -> AIMessage:
-        """Ask the model; one that refuses to be told of tools is asked again without, and from then on."""
-        if not prompt.tools:
-            return await ask_to_chat(model, prompt, name)
-        try:
-            return await ask_to_chat(model.bind_tools(prompt.tools), prompt, name)
-        # The former is what LangChain's base class says for a model of one's own without tools.
-        except (NotImplementedError, ModelUnavailable) as error:
-            if isinstance(error, ModelUnavailable) and not refuses_tools(error.__cause__):
-                raise
-        answer = await ask_to_chat(model, replace(prompt, tools=()), name)
-        # Only now: a prompt that fails in both ways had another fault.
-        logger.warning("%s takes no tools: in this process it is told of none from now on", name)
-        self._toolless.add(name)
-        return answer
 
     def _is_over(self, thread: Thread) -> bool:
         """Say whether the tools have ended the turn: a tool cleared the thread, or each call returns directly."""
@@ -233,7 +219,7 @@ class ChatNodes:
         await self._counter.tokenizer.awarm_up()
         share = self._service.settings.memory.prepare_summary_share
         if run.thread_id != STATELESS and (share < 1 or _when_summarized(run) == "after"):
-            due = Due.of_run(run, thread, mode_of_newest(thread.messages))
+            due = Due.of_run(run, thread)
             self._service.summaries.begin(
                 due, lambda: self._summarization(run, self._messages_budget(run, thread)), thread.state, share
             )
@@ -311,7 +297,7 @@ class ChatNodes:
 
     def _prompt(self, run: Run, thread: Thread, messages: Sequence[BaseMessage]) -> Prompt:
         """Return the prompt that these messages come to, without memory, and without what the model could not read."""
-        name, context = resolve(run.context.model, self._service.settings), run.context
+        name, context = run.context.model or self._service.settings.model, run.context
         is_told = (run.limits is None or run.limits.calls_tools) and name not in self._toolless
         given = (context.system_prompt, *(one.text for one in thread.divided.system))
         prompt = Prompt(
@@ -320,7 +306,7 @@ class ChatNodes:
             memory_budget=memory_share(context),
             system_prompt="\n\n".join(dict.fromkeys(filter(None, given))),
             summary=thread.running.summary if thread.running else "",
-            messages=[without_sources(standard(message)) for message in messages],
+            messages=[*map(standard, messages)],
             tools=self._offered(context) if is_told else (),
             counter=self._counter,
         )

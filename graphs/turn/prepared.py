@@ -15,7 +15,7 @@ from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizationNode
 from memory.context.summarizer import Caller
 from memory.door import in_daemon_thread, in_this_thread, tolerated
-from memory.turn import MemoryMode
+from memory.turn import may_read, mode_of_newest
 from memory.updates.updater import ModelCalls
 
 logger = logging.getLogger(__name__)
@@ -38,16 +38,16 @@ class Due(NamedTuple):
     of: tuple[str, ...]
 
     @classmethod
-    def of_run(cls, run: Run, thread: Thread, mode: MemoryMode, *of: Hashable) -> Self:
+    def of_run(cls, run: Run, thread: Thread, *of: Hashable) -> Self:
         """Return that of a run's thread.
 
         Args:
             run: The run; under other choices of its context, another summary is written.
-            thread: Its thread; after an erase, another one is.
-            mode: What memory may do in the turn: what was said in incognito is in no other summary.
+            thread: Its thread; after an erase, another one is, and what was said in incognito is in no other summary.
             of: What else it depends on.
         """
-        made_for = (run.context, thread.epochs.epoch, thread.epochs.thread_epoch, mode == "incognito", *of)
+        is_closed = not may_read(mode_of_newest(thread.messages))
+        made_for = (run.context, thread.epochs.epoch, thread.epochs.thread_epoch, is_closed, *of)
         return cls(run.thread, made_for, (run.thread_id, *([run.owner.segment] if run.owner else [])))
 
 
@@ -69,13 +69,9 @@ class _Prepared:
     is_over: bool = False
     writing: "Future[WrittenSummary | None]" = field(default_factory=Future)
 
-    @property
-    def has_failed(self) -> bool:
-        return self.writing.done() and self.writing.exception() is not None
-
     def written(self) -> WrittenSummary | None:
         """Return what came of it; a part where its writing failed later, `None` where nothing did."""
-        return self.part if self.has_failed else self.writing.result()
+        return self.part if self.writing.exception() else self.writing.result()
 
 
 class PreparedSummaries:
@@ -111,12 +107,13 @@ class PreparedSummaries:
             if not (draft := make().draft(state, share)):
                 return
             kept, begun = self._kept.get(due.thread), _Prepared(due, time.monotonic())
+            has_failed = kept is not None and kept.writing.done() and kept.writing.exception() is not None
             if kept is not None and kept.due == due:
                 if not kept.writing.done():
                     return
                 written = kept.written()
                 stands = written is not None and draft.is_begun_by(written)
-                if stands and not kept.has_failed:
+                if stands and not has_failed:
                     return
                 begun.part = written if stands else None
 
@@ -133,7 +130,7 @@ class PreparedSummaries:
                 return in_this_thread(draft.write(begun.part, goes_on, Caller())) if is_wanted() else None
 
             # A model that keeps failing is asked once a turn, and the log says so once.
-            level = logging.DEBUG if kept is not None and kept.has_failed else logging.WARNING
+            level = logging.DEBUG if has_failed else logging.WARNING
             self._kept.pop(due.thread, None)
             self._kept[due.thread] = begun
             if len(self._kept) > _MOST_THREADS:

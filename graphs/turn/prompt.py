@@ -13,16 +13,22 @@ from typing import Any, Final, NamedTuple, Self, TypeVar
 from uuid import uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.language_models import LanguageModelInput
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, SystemMessage
-from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config, get_async_callback_manager_for_config
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import TypedDict
 
 from graphs.process.events import TokenParts
-from graphs.process.model_failures import ModelUnavailable, explain, is_context_overflow, refuses_content, says_it_all
+from graphs.process.failures import (
+    ModelUnavailable,
+    explain,
+    is_context_overflow,
+    refuses_content,
+    refuses_tools,
+    says_it_all,
+)
 from graphs.process.models import ainvoke
 from graphs.turn.calls import GARBLED, paired
 from graphs.turn.content import (
@@ -207,25 +213,29 @@ def memory_share(context: Context) -> int:
     return min(context.memory_tokens, context.max_tokens // MEMORY_SHARE)
 
 
-async def ask_to_chat(model: Runnable[LanguageModelInput, AIMessage], prompt: Prompt, name: str) -> AIMessage:
-    """Return the model's answer; it says what of the prompt the model could not read.
+async def ask_to_chat(model: BaseChatModel, prompt: Prompt, name: str) -> tuple[AIMessage, Prompt]:
+    """Return the model's answer, which says what it could not read, and the prompt, without tools that it refused.
 
-    A provider that finds the prompt too long, or cannot read what is in it, is asked again with less.
+    A provider that finds the prompt too long, or cannot read what is in it, is asked again with less; one that takes no
+    tools, without.
 
     Args:
-        model: The model, with its tools.
+        model: The model.
         prompt: What it is asked.
         name: The model's name, for errors and for later turns.
 
     Raises:
-        ModelUnavailable: If it refuses, fails otherwise, or answers what is no text; the sentence says what to do.
+        ModelUnavailable: If it refuses, or fails otherwise; the sentence says what to do.
     """
     room, refused, sizes = prompt.max_tokens - prompt.shares.reply - prompt.shares.tools, NOTHING, 1
     while True:
         pieces = Pieces(name)
         try:
             sent = prompt.without(refused).view(room)
-            answer = pieces.without_completed(await ainvoke(model, sent, pieces.config()))
+            asked = model.bind_tools(prompt.tools) if prompt.tools else model
+            callbacks = get_async_callback_manager_for_config(ensure_config()).copy()
+            callbacks.add_handler(pieces)  # the call fails with the first piece that is no text
+            answer = pieces.without_completed(await ainvoke(asked, sent, {"callbacks": callbacks}))
         except Exception as error:  # each provider's package has exceptions of its own
             before = room, refused
             if not is_context_overflow(error):
@@ -233,6 +243,8 @@ async def ask_to_chat(model: Runnable[LanguageModelInput, AIMessage], prompt: Pr
             elif sizes < _SIZES:
                 room, sizes = int(room * _SMALLER), sizes + 1
             if (room, refused) == before:
+                if prompt.tools and refuses_tools(error):
+                    return await ask_to_chat(model, replace(prompt, tools=()), name)
                 why = explain(error, name)
                 # Who runs the graph logs the sentence of the error.
                 level = logging.INFO if says_it_all(why) else logging.WARNING
@@ -243,8 +255,7 @@ async def ask_to_chat(model: Runnable[LanguageModelInput, AIMessage], prompt: Pr
                 name, type(error).__name__, room, ", ".join(sorted({kind for _, kind in refused})) or "nothing",
             )  # fmt: skip
         else:
-            check_text(answer, name)
-            return remembering(answer, name, refused)
+            return remembering(answer, name, refused), prompt
 
 
 SOURCES_KEY: Final = "palimpsest"
@@ -294,7 +305,11 @@ def noted(
         mode: The mode of its question, so that a later, looser mode does not learn it.
         sources: What of memory the model was shown.
         tokens: Of each part of its prompt.
+
+    Raises:
+        ModelUnavailable: If it is no text, which no checkpoint takes.
     """
+    check_text(answer, name)
     if is_empty(spoken(answer)):
         sentence = f"{name!r} answered nothing: try again, or choose another model."
         kept = {**answer.additional_kwargs, TOLD_KEY: True}
@@ -304,15 +319,6 @@ def noted(
     if told:
         answer = answer.model_copy(update={"response_metadata": {**answer.response_metadata, **told}})
     return with_mode(answer, mode)
-
-
-def without_sources(message: Message) -> Message:
-    """Return the message as a provider may have it: what earlier replies were shown is no business of it."""
-    ours = {SOURCES_KEY, TOKENS_KEY}
-    if ours.isdisjoint(message.response_metadata):
-        return message
-    kept = {key: value for key, value in message.response_metadata.items() if key not in ours}
-    return message.model_copy(update={"response_metadata": kept})
 
 
 def check_text(said: object, name: str) -> None:
@@ -337,12 +343,6 @@ class Pieces(BaseCallbackHandler):
     def __init__(self, name: str) -> None:
         self._name = name
         self._arguments: dict[object, str] = {}
-
-    def config(self) -> RunnableConfig:
-        """Return the configuration of the call of the model, which fails with the first piece that is no text."""
-        callbacks = get_async_callback_manager_for_config(ensure_config()).copy()
-        callbacks.add_handler(self)
-        return {"callbacks": callbacks}
 
     def without_completed(self, answer: AIMessage) -> AIMessage:
         """Return the answer that came of the pieces; a call whose arguments broke off is one that cannot be read."""

@@ -294,18 +294,10 @@ def with_what_follows(state: Mapping[str, Any], values: dict[str, Any] | None) -
     if not isinstance(values, dict) or "messages" not in values:
         return values
     messages = merge_messages(state.get("messages") or [], [values["messages"]])
-    if not messages or removes_all(values["messages"]):
-        return {**left_of(state), **values}
-    shown: Sequence[BaseMessage] = state.get("summarized_messages") or []
-    before = {message.id: message for message in state.get("messages") or ()}
-    now = {message.id: message for message in messages}
-    # A message that the client did not touch may be shortened in the copy.
-    left = [
-        one if one.id == SUMMARY_ID or now[one.id] == before.get(one.id) else now[one.id]
-        for one in shown
-        if one.id == SUMMARY_ID or one.id in now
-    ]
-    return values if left == list(shown) else {"summarized_messages": Overwrite(left), **values}
+    left = left_of(state)
+    if messages and not removes_all(values["messages"]):
+        left.pop("context", None)
+    return {**left, **values}
 
 
 _Compiled = CompiledStateGraph[State, Context, InputState, State]

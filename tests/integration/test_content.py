@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from graphs.chat import build_graph
-from graphs.process.model_failures import ModelUnavailable
+from graphs.process.failures import ModelUnavailable
 from graphs.process.models import Purpose, load_chat_model
 from graphs.settings import Settings
 from graphs.turn.context import Context

@@ -7,7 +7,7 @@ import sys
 import pytest
 from blockbuster import blockbuster_ctx
 
-from graphs.process.model_failures import explain
+from graphs.process.failures import explain
 from graphs.process.models import load_chat_model
 from graphs.settings import Settings
 from tests.ports import free_port

@@ -116,16 +116,16 @@ async def test_nothing_of_what_was_erased_stays_in_memory(talks: Talks) -> None:
     await talks.learn()
     await talks.until("asked", "Who teaches me the cello?", lambda prompt: SECTION in prompt)
     recalling = talks.service.recalling
-    assert ADA in recalling.held(talks.store)
+    assert ADA in recalling._stores[talks.store]
 
     talks.service.forget("another thread")
-    assert ADA in recalling.held(talks.store)
+    assert ADA in recalling._stores[talks.store]
     talks.service.forget("first")
-    assert ADA not in recalling.held(talks.store)
+    assert ADA not in recalling._stores[talks.store]
     await talks.until("again", "Who teaches me the cello?", lambda prompt: SECTION in prompt)
     talks.service.forget(ADA.segment)
 
-    assert ADA not in recalling.held(talks.store)
+    assert ADA not in recalling._stores[talks.store]
 
 
 @pytest.mark.parametrize(("assistants", "users"), [("Pacific/Auckland", None), ("Europe/Oslo", "Pacific/Auckland")])

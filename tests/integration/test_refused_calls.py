@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from graphs.chat import build_graph
-from graphs.process.model_failures import ModelUnavailable
+from graphs.process.failures import ModelUnavailable
 from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from tests.fakes import RecordingModel

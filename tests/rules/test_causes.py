@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from graphs.process.causes import cause_of
 from graphs.process.data_folder import unfit
+from graphs.process.failures import cause_of
 from palimpsest import Settings, load_chat_model
 from tests.stub_model import StubModel, always
 

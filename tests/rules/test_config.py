@@ -2,7 +2,7 @@ from typing import Any, get_args
 
 import pytest
 
-from graphs.process.identity import LOCAL_USER, identity_of, owner_of_run
+from graphs.process.identity import LOCAL_USER, owner_of_run
 from graphs.settings import Settings
 from memory.config import CATEGORIES, MEANINGS, Category, MemoryConfig
 from memory.extraction.form import FIELDS
@@ -72,15 +72,19 @@ def test_a_bad_variable_is_refused_by_name(name: str, value: str) -> None:
         Settings.from_environment({name: value})
 
 
+BOTH = {"langgraph_auth_user_id": "ada", "user_id": "bob"}
+
+
 def test_the_servers_word_comes_before_the_clients() -> None:
-    assert identity_of({"langgraph_auth_user_id": "ada", "user_id": "bob"}, single_user=True) == "ada"
-    assert identity_of({"langgraph_auth_user_id": "ada", "user_id": "bob"}, single_user=False) == "ada"
+    assert owner_of_run(BOTH, "default", single_user=True) == Owner.of("ada")
+    assert owner_of_run(BOTH, "default", single_user=False) == Owner.of("ada")
 
 
 def test_a_client_names_a_user_only_in_single_user_mode() -> None:
-    assert identity_of({"langgraph_auth_user_id": "", "user_id": "bob"}, single_user=False) is None
-    assert identity_of({"langgraph_auth_user_id": "", "user_id": "bob"}, single_user=True) == "bob"
-    assert identity_of({"user_id": ""}, single_user=True) == LOCAL_USER
+    named = {**BOTH, "langgraph_auth_user_id": ""}
+    assert owner_of_run(named, "default", single_user=False) is None
+    assert owner_of_run(named, "default", single_user=True) == Owner.of("bob")
+    assert owner_of_run({"user_id": ""}, "default", single_user=True) == Owner.of(LOCAL_USER)
 
 
 def test_without_identity_there_is_no_owner() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphs.process.causes import lacking
+from graphs.process.failures import lacking
 
 NO_FILE = "cannot open shared object file: No such file or directory"
 

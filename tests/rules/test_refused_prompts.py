@@ -1,12 +1,12 @@
 """A provider refuses a prompt for what it cannot read: what is left out then, and in later turns."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 
-from graphs.process.model_failures import ModelUnavailable, refuses_content
+from graphs.process.failures import ModelUnavailable, refuses_content
 from graphs.turn.content import (
     NOTHING,
     REFUSED_KEY,
@@ -135,7 +135,7 @@ async def sizes_sent(error: Exception, most: int, *blocks: dict[str, Any]) -> li
     talk = [message for at in range(50) for message in (HumanMessage(f"{at} says", id=f"{at}"), AIMessage("yes"))]
     prompt = Prompt(max_tokens=most, messages=[*talk, asked("h", *blocks)], counter=counter)
     with pytest.raises(ModelUnavailable):
-        await ask_to_chat(RunnableLambda(refuse), prompt, "m")
+        await ask_to_chat(cast("Any", RunnableLambda(refuse)), prompt, "m")
     return sent
 
 

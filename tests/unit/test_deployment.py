@@ -4,11 +4,11 @@ import contextlib
 import subprocess
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from graphs.process.deployment import Deployment, load_deployment, once_in_process
+from graphs.process.deployment import Deployment, configured_service, load_deployment
+from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from graphs.tools import TOOLS
 from tests.stories.serving import PROJECT
@@ -60,17 +60,29 @@ def test_a_name_of_nothing_names_the_variable(name: str) -> None:
         load_deployment(name)
 
 
+MADE = list[object]()
+ANOTHER = threading.Barrier(2)
+
+
+def slowly(settings: Settings) -> MemoryService:
+    with contextlib.suppress(threading.BrokenBarrierError):
+        ANOTHER.wait(0.2)  # where nobody waits for whoever makes it, the other thread comes here too
+    MADE.append(settings)
+    return configured_service(settings)
+
+
+slow = Deployment(make_service=slowly)
+THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+from graphs.process.deployment import service_of_process
+from tests.unit.test_deployment import MADE
+with ThreadPoolExecutor(2) as pool:
+    one, two = pool.map(lambda _: service_of_process(), range(2))
+print(one is two is service_of_process(), len(MADE))
+"""
+
+
 def test_threads_that_ask_at_the_same_time_get_the_one_that_is_made() -> None:
-    made, another = list[object](), threading.Barrier(2)
-
-    @once_in_process
-    def service() -> object:
-        with contextlib.suppress(threading.BrokenBarrierError):
-            another.wait(0.2)  # where nobody waits for whoever makes it, the other thread comes here too
-        made.append(object())
-        return made[-1]
-
-    with ThreadPoolExecutor(2) as pool:
-        one, two = pool.map(lambda _: service(), range(2))
-    assert one is two is service()
-    assert len(made) == 1
+    command, environ = [sys.executable, "-c", THREADS], {"PALIMPSEST_DEPLOYMENT": "tests.unit.test_deployment:slow"}
+    done = subprocess.run(command, cwd=PROJECT, env=environ, capture_output=True, text=True, timeout=240, check=False)
+    assert done.stdout == "True 1\n", done.stderr

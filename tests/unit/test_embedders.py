@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from langchain_core.embeddings import Embeddings
 
+from graphs.process import embedders
 from graphs.process.embedders import Embedder, EmbedderUnavailable, embedder_of
 from graphs.settings import Settings
 from memory.recall.vectors import QueryVector
@@ -114,17 +115,19 @@ def test_no_name_is_no_embedder(name: str) -> None:
     [("nobody:knows", "PALIMPSEST_EMBEDDER must be local or provider:model"), ("cohere:embed", "not installed")],
 )
 def test_a_name_that_cannot_be_used_is_told_with_what_to_set(
-    name: str, says: str, caplog: pytest.LogCaptureFixture
+    name: str, says: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    embedder = embedder_of(Settings(embedder=name), ranks=lambda: True)
+    monkeypatch.setattr(embedders, "can_rank", lambda: True)
+    embedder = embedder_of(Settings(embedder=name))
     assert embedder is not None
     assert isinstance(embedder.start().exception(60), EmbedderUnavailable)
     assert says in caplog.text
 
 
-def test_any_server_of_openais_protocol_is_sent_texts_and_needs_no_key() -> None:
+def test_any_server_of_openais_protocol_is_sent_texts_and_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedders, "can_rank", lambda: True)
     settings = Settings(embedder="openai:nomic", openai_base_url="http://127.0.0.1:1/v1")
-    embedder = embedder_of(settings, ranks=lambda: True)
+    embedder = embedder_of(settings)
     assert embedder is not None
     embeddings = embedder.start().result(60)
     assert getattr(embeddings, "check_embedding_ctx_length", None) is False

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_openai import ChatOpenAI
 
-from graphs.process.model_failures import ModelUnavailable, explain, is_context_overflow
+from graphs.process.failures import ModelUnavailable, explain, is_context_overflow
 from graphs.process.models import Purpose, fit_to_profile, in_background, load_chat_model, profile
 from graphs.settings import LOCAL, Settings
 from graphs.turn.context import Context

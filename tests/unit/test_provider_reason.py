@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 
-from graphs.process.model_failures import explain
+from graphs.process.failures import explain
 from memory.context.summarization import asummarize_messages, summarize_messages
 from memory.extraction.extraction import aextract_facts, extract_facts
 from memory.model_calls import origin, provider_reason

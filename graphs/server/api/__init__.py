@@ -1,6 +1,7 @@
 """The memory API: a person's control over what is remembered about them, as routes of the server's HTTP app."""
 
 from collections.abc import Iterable
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +75,7 @@ def service_of(memory: "MemoryService", store: BaseStore) -> Service:
         limit=RateLimit(settings.requests_per_minute),
         forget=memory.forget,
         recalling=memory.recalling,
-        wake=memory.wake,
+        wake=partial(memory.wake, store),
         clock=memory.clock,
     )
 

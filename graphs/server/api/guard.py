@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Message
 
-from graphs.process.causes import FileUnusable
+from graphs.process.failures import FileUnusable
 from memory.backfill.source import LearningPaused, SourceGone, SourceNotFound
 from memory.facts.fact import DuplicateFact, FactNotFound, MemoryFull
 
