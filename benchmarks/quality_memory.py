@@ -83,7 +83,7 @@ class Held:
 
     def recall(self, question: str) -> Recalled:
         """Return what the product finds for a question."""
-        return self._index.recall(Asked(question, vector=self._asked(question)), INITIAL_EPOCH, _REVISION, "")
+        return self._index.recall(Asked(question, vector=self._asked(question)), INITIAL_EPOCH, _REVISION, 0)
 
     def search(self, question: str, limit: int) -> set[str]:
         """Return the turns that the first facts tell of which `FactStore.search` finds."""

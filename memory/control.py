@@ -19,7 +19,7 @@ from memory.namespaces import Owner
 from memory.screening.values import NO_SECRETS, SecretValues
 
 INITIAL_EPOCH: Final = "initial"
-INITIAL_EDIT: Final = "0"
+INITIAL_EDIT: Final = 1
 """The number of a user who never changed anything by hand."""
 _KEY: Final = "control"
 
@@ -31,7 +31,8 @@ class Control:
     Attributes:
         epoch: Of what counts; a user who never erased everything has the initial one.
         epoch_at: When it began, seconds since 1970; 0 if it is the initial one.
-        edits: How many changes were made by hand.
+        edit: The number of the newest change by hand: what is said from now on is written down with it. So nobody
+            compares clocks of two processes.
         erased: How often facts were erased.
         erased_at: When an agent's facts were erased last, ISO 8601. No undo reaches behind it.
         learning: Whether memory learns.
@@ -45,7 +46,7 @@ class Control:
 
     epoch: Annotated[str, Field(min_length=1)] = INITIAL_EPOCH
     epoch_at: float = 0.0
-    edits: Annotated[int, Field(ge=0)] = 0
+    edit: Annotated[int, Field(ge=1)] = INITIAL_EDIT
     erased: int = 0
     erased_at: Mapping[str, str] = field(default_factory=dict)
     learning: bool = True
@@ -64,14 +65,6 @@ class Control:
     def put(self, owner: Owner) -> Op:
         """Return the write of it."""
         return put(owner.control, _KEY, plain(self))
-
-    @property
-    def edit(self) -> str:
-        """The number of the newest change by hand: what is said from now on is written down with it.
-
-        So nobody compares clocks of two processes.
-        """
-        return str(self.edits)
 
     @property
     def zone(self) -> tzinfo | None:
@@ -103,10 +96,11 @@ def put_control(owner: Owner, **changes: Any) -> StoreEffects[Control]:
     return control
 
 
-def count_edit(owner: Owner) -> StoreEffects[str]:
+def count_edit(owner: Owner) -> StoreEffects[int]:
     """Count a change that a person makes by hand, as a part of it, and return its number."""
-    edits = (yield from read_control(owner)).edits + 1
-    return (yield from put_control(owner, edits=edits)).edit
+    edit = (yield from read_control(owner)).edit + 1
+    yield from put_control(owner, edit=edit)
+    return edit
 
 
 def belongs(value: Mapping[str, object], epoch: str) -> bool:

@@ -49,7 +49,7 @@ class StoredMessage:
         text: Its sanitized text, without tool calls, images or other blocks; of a very long one beginning and end.
         time: When it was said, ISO 8601 with an offset.
         seen: `True` if it was flushed before and is here only as context.
-        edit: The token of the user's newest edit by hand when it was said (`memory.control`); empty if unknown.
+        edit: The number of the user's newest edit by hand when it was said (`memory.control`); 0 if unknown.
         name: What the client called the person who said it; empty if it did not.
     """
 
@@ -58,7 +58,7 @@ class StoredMessage:
     text: str
     time: str
     seen: bool = False
-    edit: str = field(default="", compare=False)
+    edit: int = field(default=0, compare=False)
     name: str = ""
 
     def __post_init__(self) -> None:

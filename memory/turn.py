@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from itertools import takewhile
-from typing import Literal, NamedTuple, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
@@ -103,7 +103,7 @@ def learnable(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
 class TurnEpochs(NamedTuple):
     """What tells, when a turn is written down, whether an erase or an edit by hand came after it began, and who spoke.
 
-    Each part is empty where it was not read.
+    Each part is empty, or 0, where it was not read.
 
     Attributes:
         epoch: The user's epoch when the turn began.
@@ -115,16 +115,17 @@ class TurnEpochs(NamedTuple):
 
     epoch: str = ""
     thread_epoch: str = ""
-    edit: str = ""
+    edit: int = 0
     learn_from: str = ""
     speaker: str = ""
 
     @classmethod
-    def from_state(cls, kept: Mapping[str, object]) -> Self:
+    def from_state(cls, kept: Mapping[str, Any]) -> Self:
         """Return what `to_state` gave; what a client wrote there instead counts as not read."""
-        return cls(**{name: value for name in cls._fields if isinstance(value := kept.get(name), str)})
+        defaults = cls._field_defaults.items()
+        return cls(**{name: kept[name] for name, each in defaults if isinstance(kept.get(name), type(each))})
 
-    def to_state(self) -> dict[str, str]:
+    def to_state(self) -> dict[str, Any]:
         """Return the JSON form that a thread keeps."""
         return {name: value for name, value in self._asdict().items() if value}
 
@@ -275,7 +276,7 @@ def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEf
     if all(message.seen for message in said):
         return None
     # A cut may reach back behind the edit after which the turn began.
-    edit = epochs.edit if closing.kind == "turn" else ""
+    edit = epochs.edit if closing.kind == "turn" else 0
     draft = Entry(
         kind=closing.kind,
         owner=closing.owner,

@@ -842,7 +842,7 @@ MUTANTS = (
     Mutant(
         "clocks alone tell what came first",
         "memory/facts/changes.py",
-        "if seen is not None and own is not None:",
+        "if said.said_after and isinstance(edit, int) and edit:",
         "if False:",
         (PROMISES,),
     ),

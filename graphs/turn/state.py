@@ -222,7 +222,7 @@ class MemoryState(TypedDict, total=False):
     """When the block was chosen, seconds since the epoch."""
     at: float
     """When the prompt was last built, seconds since the epoch."""
-    lines_edit: str
+    lines_edit: int
     """The user's newest edit by hand when past turns were chosen; absent where none are shown."""
     began: float
     """When the turn began, seconds since the epoch."""
@@ -232,7 +232,7 @@ class MemoryState(TypedDict, total=False):
     """The thread's epoch when the turn began."""
     learn_from: str
     """The first message of the thread that no erase came after; empty if there was none."""
-    edit: str
+    edit: int
     """The user's newest edit by hand when the turn began; what is said after it may change what it says."""
     speaker: str
     """The name that the user's messages carry; absent where only those without one are theirs."""

@@ -114,7 +114,7 @@ class _Applying:
         facts = self._facts
         # It must not bring back what a person deleted, or changed, after it was said.
         notes = (facts.notes.get(key) for key in _record_keys(self._thread_id, change))
-        if any(each and was_said_before(change, str(each.get("at")), str(each.get("edit"))) for each in notes):
+        if any(each and was_said_before(change, str(each.get("at")), each.get("edit")) for each in notes):
             return "forgotten"
         # What waits for a person is nobody's target: no model was shown it.
         target = facts.rows.get(change.target or "")

@@ -47,7 +47,7 @@ class Change:
         target: Id of the existing fact; `None` for a new one.
         sources: Ids of the user's messages it was taken from.
         said_at: When the newest of them was said, ISO 8601.
-        said_after: The number of the user's newest edit by hand then (`memory.control`); empty if unknown.
+        said_after: The number of the user's newest edit by hand then (`memory.control`); 0 if unknown.
         target_revision: The revision of the existing fact that the model was shown; 0 if unknown.
         valid_from: From when what it says holds (`Fact`).
         valid_to: Until when.
@@ -61,7 +61,7 @@ class Change:
     target: str | None = None
     sources: tuple[str, ...] = ()
     said_at: str = ""
-    said_after: str = ""
+    said_after: int = 0
     target_revision: int = 0
     valid_from: str = ""
     valid_to: str = ""
@@ -88,14 +88,14 @@ class Section:
         text: Its new text.
         base: A digest of the text that the new one was made from; empty if unknown.
         said_at: When the newest message that it was made from was said, ISO 8601.
-        said_after: The number of the user's newest edit by hand then (`memory.control`); empty if unknown.
+        said_after: The number of the user's newest edit by hand then (`memory.control`); 0 if unknown.
     """
 
     name: str
     text: str
     base: str = field(default="", compare=False)
     said_at: str = field(default="", compare=False)
-    said_after: str = field(default="", compare=False)
+    said_after: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,7 @@ def reasons(refused: tuple[Refusal, ...]) -> dict[str, int]:
     return dict(sorted(Counter(refusal.reason for refusal in refused).items()))
 
 
-def was_said_before(said: Change | Section, time: str, edit: str) -> bool:
+def was_said_before(said: Change | Section, time: str, edit: object) -> bool:
     """Say whether something was said before a change by hand; where nobody can tell, it was.
 
     Args:
@@ -139,13 +139,7 @@ def was_said_before(said: Change | Section, time: str, edit: str) -> bool:
         edit: The number of the change (`memory.control`).
     """
     # Numbers before times: clocks of two processes differ, and may be set back.
-    seen, own = _count(said.said_after), _count(edit)
-    if seen is not None and own is not None:
-        return seen < own
+    if said.said_after and isinstance(edit, int) and edit:
+        return said.said_after < edit
     then, changed = moment(said.said_at), moment(time)
     return then is None or changed is None or then <= changed
-
-
-def _count(edit: str) -> int | None:
-    # A hand may have written any number there, and Python refuses to read very long ones.
-    return int(edit) if edit.isdecimal() and len(edit) < 20 else None

@@ -188,7 +188,7 @@ class Fact:
     replaced_by: str = ""
     ended_by: Annotated[str, Field(alias="endedBy")] = ""
     edited_at: Annotated[_Time, Field(alias="editedAt")] = field(default="", compare=False)
-    edit: str = field(default="", compare=False)
+    edit: int = field(default=0, compare=False)
     reviewed: str = ""
     valid_from: Annotated[_Period, Field(alias="validFrom")] = ""
     valid_to: Annotated[_Period, Field(alias="validTo")] = ""

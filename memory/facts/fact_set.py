@@ -125,7 +125,7 @@ class FactSet:
 
     def count_edit(self) -> None:
         """Count the change by hand that this is."""
-        self.control = replace(self.control, edits=self.control.edits + 1)
+        self.control = replace(self.control, edit=self.control.edit + 1)
 
     def learn_secrets(self, values: Iterable[str], key: str) -> None:
         """Know these secrets again from now on; the key is for a user who has none."""

@@ -44,7 +44,7 @@ class StoredSection:
     revision: int = 1
     past: Mapping[int, str] = field(default_factory=dict)
     edited_at: str = ""
-    edit: str = ""
+    edit: int = 0
 
     def at(self, revision: int) -> str | None:
         """Return the text of a revision; `None` if it is no longer kept."""

@@ -194,7 +194,7 @@ class MemorySnapshot:
     facts: tuple[Fact, ...] = ()
     profile: Mapping[str, StoredSection] = field(default_factory=dict)
     lines: Mapping[str, str] = field(default_factory=dict)
-    edit: str = ""
+    edit: int = 0
     is_used: bool = True
 
     def at(self, now: float) -> Self:

@@ -51,7 +51,7 @@ class Injected:
     deltas: tuple[Delta, ...] = ()
     since: float = 0.0
     at: float = 0.0
-    lines_edit: str = ""
+    lines_edit: int = 0
 
     @classmethod
     def from_state(cls, value: object) -> Self | None:

@@ -136,7 +136,7 @@ class JournalView:
     revision: JournalRevision
     entries: Mapping[str, JournalEntry | None]
     is_whole: bool
-    edit: str = ""
+    edit: int = 0
 
 
 def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[JournalView]:

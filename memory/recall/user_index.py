@@ -101,7 +101,7 @@ class UserIndex:
                 self._replace({key: turn_documents(entry)})
         self.view = replace(view, entries={}, is_whole=True)
 
-    def recall(self, asked: Asked, epoch: str, revision: JournalRevision, edit: str) -> Recalled:
+    def recall(self, asked: Asked, epoch: str, revision: JournalRevision, edit: int) -> Recalled:
         """Return what has to do with a message. What the journal changed since it was indexed is left out.
 
         Args:

@@ -49,7 +49,7 @@ class Progress:
 
     until: str = ""
     looked: str = ""
-    edit: str = ""
+    edit: int = 0
 
     def put(self, owner: Owner) -> Op:
         """Return the write of it."""
@@ -122,7 +122,7 @@ def _end(job: Job, plan: _Plan, text: str) -> StoreEffects[bool]:
     """Write what the model made of the days, unless something was erased, or changed by hand, since it was shown."""
     was, owner = plan.control, job.owner
     now = yield from read_control(owner)
-    is_changed = (now.epoch, now.erased, now.edits) != (was.epoch, was.erased, was.edits)
+    is_changed = (now.epoch, now.erased, now.edit) != (was.epoch, was.erased, was.edit)
     if is_changed or texts_of((yield from read_profile(owner, was.epoch))) != plan.profile:
         return False
     told = Section(name=SECTION, text=without_suspects(text)[0])
