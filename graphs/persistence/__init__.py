@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
-from graphs.persistence.connection import empty_log
 from graphs.process.data_folder import CHECKPOINTS, FILES, STORE
 from graphs.settings import Settings
 
@@ -32,7 +31,6 @@ __all__ = [
     "check_postgres",
     "checkpointed_threads",
     "checkpointer",
-    "empty_logs",
     "leave_no_bytes",
     "own_checkpoints_of",
     "store",
@@ -136,29 +134,19 @@ def check_postgres() -> None:
         )
 
 
-async def empty_logs(data_dir: Path) -> None:
-    """Write the write-ahead logs back into their files and empty them: they hold deleted text until then.
-
-    Where there are no such files, nothing happens. A log that others read for seconds is left to the process that
-    wrote in it, which goes on trying.
-    """
-    emptied = await asyncio.gather(*(empty_log(data_dir / name) for name in FILES))
-    for name in (name for name, done in zip(FILES, emptied, strict=True) if not done):
-        logger.warning("the log of %s is not emptied yet: it is being read", name)
-
-
 async def leave_no_bytes(data_dir: Path) -> None:
-    """Empty the logs, and overwrite what moved rows left in the files: both hold deleted text."""
-    await empty_logs(data_dir)
-    await asyncio.to_thread(_overwrite_moved_rows, data_dir)
+    """Have a process empty the logs, and overwrite what moved rows left in pages: both hold deleted text.
 
+    One that takes long, or waits for who reads, goes on by itself.
+    """
 
-def _overwrite_moved_rows(data_dir: Path) -> None:
-    """Have a process overwrite what moved rows left in pages; one that takes long goes on by itself."""
-    if not (files := [path for name in FILES if (path := data_dir / name).exists()]):
-        return
-    program = Path(__file__).with_name("moved_rows.py")
-    process = subprocess.Popen([sys.executable, "-I", "-S", program, *files], stderr=subprocess.DEVNULL)
-    with suppress(subprocess.TimeoutExpired):
-        if process.wait(_OVERWRITING_SECONDS):
-            logger.error("words of moved rows may still be in files of %s: erase once more", data_dir)
+    def overwrite() -> None:
+        if not (files := [path for name in FILES if (path := data_dir / name).exists()]):
+            return
+        program = Path(__file__).with_name("moved_rows.py")
+        process = subprocess.Popen([sys.executable, "-I", "-S", program, *files], stderr=subprocess.DEVNULL)
+        with suppress(subprocess.TimeoutExpired):
+            if process.wait(_OVERWRITING_SECONDS):
+                logger.error("deleted words may still be in files of %s: erase once more", data_dir)
+
+    await asyncio.to_thread(overwrite)

@@ -24,7 +24,7 @@ SOON_SECONDS = 1.0
 """How long after a deletion the log is emptied: what is deleted in the meantime is paid for together."""
 
 _BUSY_SECONDS = 0.2
-_RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
+_AGAIN_SECONDS = 5.0
 
 
 @asynccontextmanager
@@ -51,30 +51,24 @@ async def emptying(path: Path) -> AsyncIterator[asyncio.Event]:
 
 
 async def _empty_again_and_again(path: Path, has_deleted: asyncio.Event) -> None:
+    pause = SOON_SECONDS
     while await has_deleted.wait():
-        await asyncio.sleep(SOON_SECONDS)
+        await asyncio.sleep(pause)
         has_deleted.clear()  # what is deleted from here on has its own turn
         is_emptied = False
         try:
             with tolerated(logger, "the log of %s could not be emptied", path.name):
-                is_emptied = await empty_log(path)
+                is_emptied = await asyncio.to_thread(_empty, path)
         finally:
             if not is_emptied:
                 has_deleted.set()
-        if not is_emptied:  # somebody may read from it: a long export does, for minutes
-            await asyncio.sleep(_RETRY_SECONDS[-1])
-
-
-async def empty_log(path: Path) -> bool:
-    """Empty the log of a file now, and say whether that was possible; where no file is, nothing happens."""
-    for pause in (*_RETRY_SECONDS, 0.0):
-        if not await asyncio.to_thread(path.exists) or await asyncio.to_thread(_empty, path):
-            return True
-        await asyncio.sleep(pause)
-    return False
+        pause = SOON_SECONDS if is_emptied else _AGAIN_SECONDS  # somebody may read it: a long export does, for minutes
 
 
 def _empty(path: Path) -> bool:
+    """Empty the log of a file, and say whether that was possible."""
+    if not path.exists():
+        return True
     there = f"{path.absolute().as_uri()}?mode=rw"  # a file that went meanwhile is not made again
     with closing(sqlite3.connect(there, timeout=_BUSY_SECONDS, uri=True)) as connection:
         try:

@@ -1,4 +1,4 @@
-"""A process that overwrites the unused bytes of SQLite pages: a row that moved to another page leaves its copy there.
+"""A process that empties logs and overwrites unused bytes of SQLite pages: moved rows leave copies in both.
 
 `secure_delete` overwrites what is deleted, not what was moved before; `VACUUM` stops all writers while it rewrites a
 file (10 seconds for 500 MB). It is a process of its own: closing a file ends all locks that SQLite has on it there.

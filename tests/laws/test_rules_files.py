@@ -53,19 +53,6 @@ async def test_no_door_of_the_store_takes_an_item_that_is_to_expire(tmp_path: Pa
         await refuses_what_expires(store)
 
 
-async def test_nothing_is_erased_in_local_files_that_another_process_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    alone = Typed(Failing(httpx.ConnectError("no server")), {"PALIMPSEST_DATA_DIR": str(tmp_path)})
-    async with open_store(tmp_path / "store.sqlite") as store:
-        fact = await FactStore(store, "local").acreate("Likes figs", "preference", 0.9)
-        erase = ("erase", "fact", fact.id, "--yes", "--local")
-        assert "another process has" in await asyncio.to_thread(alone.refused, *erase)
-    await asyncio.to_thread(alone, *erase)
-    assert b"figs" not in (tmp_path / "store.sqlite").read_bytes()
-
-
 @asynccontextmanager
 async def open_files(folder: Path) -> AsyncIterator[tuple[Any, Any]]:
     """Open the files of a deployment."""

