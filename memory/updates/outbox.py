@@ -195,11 +195,11 @@ def settle_dead(owner: Owner, key: str, retry_at: float | None) -> StoreEffects[
     return rewrite(owner, settled)
 
 
-def read_flushed(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[list[str]]:
-    """Read the hashes of what was flushed in a thread, in the order in which it was."""
+def read_flushed(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[dict[str, None]]:
+    """Read the hashes of what was flushed in a thread, in the order in which it was, to be looked up."""
     item = yield from read(owner.namespace("seen"), _flushed_key(thread_id))
     hashes = item.value.get("hashes") if item and belongs(item.value, epoch) else None
-    return [*map(str, hashes)] if isinstance(hashes, list) else []
+    return dict.fromkeys(map(str, hashes)) if isinstance(hashes, list) else {}
 
 
 def write_flushed(owner: Owner, thread_id: str, epoch: str, flushed: Sequence[str]) -> StoreEffects[None]:

@@ -217,10 +217,10 @@ class Reading:
     every: tuple[StoredMessage, ...]
     said: tuple[StoredMessage, ...]
     cut: frozenset[str]
-    flushed: Sequence[str]
+    flushed: Collection[str]
 
     @classmethod
-    def of(cls, entries: Sequence[Entry], flushed: Sequence[str], *, after_erase: bool) -> Self:
+    def of(cls, entries: Sequence[Entry], flushed: Collection[str], *, after_erase: bool) -> Self:
         """Merge entries of one thread by message id, without edited messages.
 
         Args:
