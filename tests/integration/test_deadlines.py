@@ -2,41 +2,32 @@
 
 import asyncio
 import logging
-import threading
 from collections.abc import Iterable
 from typing import Any, Self
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.outputs import ChatResult
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 
-from graphs.chat import build_graph
-from graphs.settings import Settings
 from graphs.turn.context import Context
 from graphs.turn.memory import Room, TurnMemory
 from graphs.turn.run import Run, Thread
 from graphs.turn.state import State
-from memory.config import MemoryConfig
 from memory.context.tokens import TokenCounter
 from memory.door import arun
-from memory.facts.store import FactStore
 from memory.namespaces import PROBE, Owner
 from memory.updates.outbox import read_entries
-from tests.fakes import RecordingModel, learns
+from tests.laws.talk import NARROW, Talk
 from tests.patience import all_have_answered, let_turns_wait
-from tests.untriggered import Untriggered
 
 PATIENCE = 240.0
 SHORT = 0.5
 """For turns whose store does nothing all the while: they have nothing to be done with in time."""
 OVERTAKEN = 8.0
 """For a turn that must come as far as its last write, which hangs."""
-LOCAL = Owner.of("local")
-SMALL = Context(max_tokens=900, max_summary_tokens=64, reply_tokens=64, memory_tokens=0)
+ADA = Owner.of("ada")
 
 
 class TroubledStore(InMemoryStore):
@@ -72,63 +63,21 @@ class TroubledStore(InMemoryStore):
         return await super().abatch(listed)
 
 
-class ThreadStore(TroubledStore):
-    """Hangs in a thread that the event loop shares out, as synchronous stores do."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate = threading.Event()
-
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        listed, hangs = list(ops), bool(self.trouble)
-
-        def work() -> list[Result]:
-            if hangs:
-                self.gate.wait()
-            return self.batch(listed)
-
-        return await asyncio.get_running_loop().run_in_executor(None, work)
-
-
-class AsyncModel(RecordingModel):
-    """A model that needs no thread for an asynchronous call, as providers' models do."""
-
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return self._generate(messages)
-
-
-class House:
+class House(Talk):
     """The chat graph over a store in trouble."""
 
-    def __init__(self, store: TroubledStore | None = None) -> None:
-        self.store = store or TroubledStore()
-        self.saver = InMemorySaver()
-        self.chat, self.memory = RecordingModel(), RecordingModel(respond=self._answer)
-        config = MemoryConfig(retry_base_seconds=0, update_spacing_seconds=0)
-        settings = Settings(single_user=True, memory=config)
-        self.service = Untriggered(settings, lambda _, purpose: self.chat if purpose == "chat" else self.memory)
-        self.graph = build_graph(service=self.service).compile(checkpointer=self.saver, store=self.store)
+    def __init__(self) -> None:
+        super().__init__(store=TroubledStore(), memory={"retry_base_seconds": 0})
 
-    def _answer(self, messages: list[BaseMessage]) -> str:
-        return learns(messages) if "Messages:" in messages[-1].text else "They talked."
-
-    def thread(self, name: str = "T", **more: Any) -> RunnableConfig:
-        return {"configurable": {"thread_id": name, **more}}
-
-    async def say(
-        self, text: str, context: Context | None = None, at: RunnableConfig | None = None, name: str = "T"
-    ) -> dict[str, Any]:
+    async def ends(self, text: str) -> dict[str, Any]:
         """Say something, and return the state's `memory`."""
-        asked: Any = {"messages": [HumanMessage(text)]}
-        state = await self.graph.ainvoke(asked, at or self.thread(name), context=context or Context())
-        memory: dict[str, Any] = state["memory"]
-        return memory
+        return dict((await self.say(text))["memory"])
 
-    def trouble(self, trouble: str, seconds: float = SHORT) -> None:
+    def trouble(self, trouble: str) -> None:
         """Let the store fail, or hang, and turns not wait long for one that does."""
         self.store.trouble = trouble
         if trouble == "hangs":
-            let_turns_wait(self.service, read=seconds, write=seconds)
+            let_turns_wait(self.service, read=SHORT, write=SHORT)
 
     async def heal(self) -> None:
         """Let the store work, and wait until turns ask it again. What hung goes on."""
@@ -138,12 +87,8 @@ class House:
         async with asyncio.timeout(PATIENCE):
             await all_have_answered(self.service)
 
-    async def facts(self) -> list[str]:
-        await self.service.adrain(self.store, LOCAL)
-        return sorted(fact.content for fact in await FactStore(self.store, LOCAL).alist())
-
     async def pending(self) -> list[str]:
-        entries = await arun(self.store, read_entries(LOCAL))
+        entries = await arun(self.store, read_entries(ADA))
         return [message.text for entry in entries for message in entry.messages if message.role == "user"]
 
 
@@ -158,12 +103,12 @@ async def away(house: House, access: Any = "read") -> None:
 async def test_once_a_store_is_away_turns_do_not_ask_it_and_say_so(trouble: str, caplog: Any) -> None:
     house = House()
     house.trouble(trouble)
-    memory = await house.say("I like figs.")
+    memory = await house.ends("I like figs.")
     assert memory["receipt"]["not_written"] in ("too_late", "failed", "store_away")
     await away(house)
     asked = house.store.calls
     for _ in range(20):
-        receipt = (await house.say("Hello."))["receipt"]
+        receipt = (await house.ends("Hello."))["receipt"]
         assert (receipt["without_memory"], receipt["not_written"]) == ("store_away", "store_away")
     assert house.store.calls == asked
     assert house.store.most_probes <= 2  # one at a time for each way of access
@@ -171,22 +116,7 @@ async def test_once_a_store_is_away_turns_do_not_ask_it_and_say_so(trouble: str,
     assert sum("the store is away (read" in one for one in warnings) == 1
     await house.heal()
     assert "the store is back (read)" in caplog.text
-    assert "without_memory" not in (await house.say("Hello."))["receipt"]
-
-
-async def test_a_hundred_turns_at_once_end_though_a_store_hangs_in_the_shared_threads() -> None:
-    store = ThreadStore()
-    house = House(store)
-    house.chat = AsyncModel()
-    try:
-        house.trouble("hangs", 3.0)  # long enough for turns to take all of the threads
-        async with asyncio.timeout(PATIENCE):
-            await asyncio.gather(*(house.say("I like figs.", name=f"T{number}") for number in range(100)))
-            await away(house)
-            receipt = (await house.say("Hello."))["receipt"]
-        assert receipt["not_written"] == "store_away"
-    finally:
-        store.gate.set()
+    assert "without_memory" not in (await house.ends("Hello."))["receipt"]
 
 
 async def test_one_users_value_that_cannot_be_stored_opens_nothing() -> None:
@@ -198,55 +128,54 @@ async def test_one_users_value_that_cannot_be_stored_opens_nothing() -> None:
             raise TypeError("not serializable")
         return await InMemoryStore.abatch(house.store, listed)
 
-    house.chat.respond = lambda _: "Fine."
-    house.store.abatch = refuses  # type: ignore[method-assign]
-    assert (await house.say("I like poison."))["receipt"]["not_written"] == "failed"
+    house.store.abatch = refuses
+    assert (await house.ends("I like poison."))["receipt"]["not_written"] == "failed"
     await all_have_answered(house.service)
     assert not house.service.stores.any_away()
     # It is tried again a few times, keeps no later turn from being written down, and is let go.
     for number in range(4):
-        memory = await house.say(f"I like fig{number}.")
+        memory = await house.ends(f"I like fig{number}.")
         assert "not_written" not in memory["receipt"]
     assert "unwritten" not in memory
-    assert await house.facts() == [f"Likes fig{number}" for number in range(4)]
+    assert await house.learn() == [f"Likes fig{number}" for number in range(4)]
 
 
 async def test_a_write_that_the_deadline_overtook_and_the_next_turns_are_one() -> None:
     house = House()
-    await house.say("Hello.")
+    await house.ends("Hello.")
     house.store.trouble, house.store.only_writes = "hangs", True
     let_turns_wait(house.service, write=OVERTAKEN)
-    assert (await house.say("I like figs."))["receipt"]["not_written"] == "too_late"
+    assert (await house.ends("I like figs."))["receipt"]["not_written"] == "too_late"
     await away(house, "write")
     await house.heal()  # the write that was overtaken goes on
     async with asyncio.timeout(PATIENCE):
         while "I like figs." not in await house.pending():  # noqa: ASYNC110 (as above)
             await asyncio.sleep(0.02)
-    assert await house.facts() == ["Likes figs"]
+    assert await house.learn() == ["Likes figs"]
     asked = len(house.memory.prompts)
-    memory = await house.say("Thanks.")
+    memory = await house.ends("Thanks.")
     assert "unwritten" not in memory
-    assert await house.facts() == ["Likes figs"]
+    assert await house.learn() == ["Likes figs"]
     assert all("I like figs." not in str(prompt) or "known" in str(prompt) for prompt in house.memory.prompts[asked:])
 
 
 async def test_a_summary_takes_nothing_out_of_a_compact_thread_that_was_not_written_down() -> None:
     house = House()
-    context = Context(**{**SMALL.__dict__, "transcript": "compact"})
+    house.context = Context(**{**vars(NARROW), "transcript": "compact"})
     house.trouble("fails")
-    await house.say("I like thing0.", context)
+    await house.ends("I like thing0.")
     await away(house)
     for number in range(1, 12):
-        memory = await house.say(f"I like thing{number}. " + "word " * 60, context)
-    state = await house.graph.aget_state(house.thread())
-    assert sum(isinstance(one, HumanMessage) for one in state.values["messages"]) == 12
+        memory = await house.ends(f"I like thing{number}. " + "word " * 60)
+    kept = (await house.values())["messages"]
+    assert sum(isinstance(one, HumanMessage) for one in kept) == 12
     assert len(memory["unwritten"]) == 12
     await house.heal()
-    memory = await house.say("And now?", context)
+    memory = await house.ends("And now?")
     assert "unwritten" not in memory
-    state = await house.graph.aget_state(house.thread())
-    assert sum(isinstance(one, HumanMessage) for one in state.values["messages"]) < 12
-    assert len(await house.facts()) == 12
+    kept = (await house.values())["messages"]
+    assert sum(isinstance(one, HumanMessage) for one in kept) < 12
+    assert len(await house.learn()) == 12
 
 
 class SilentServer:
@@ -273,7 +202,7 @@ async def test_a_mode_that_the_server_does_not_tell_in_time_is_the_strictest(mon
     let_turns_wait(house.service, read=SHORT, write=SHORT)
     memory = TurnMemory(house.service)
     config = RunnableConfig(configurable={"assistant_id": "chat", "thread_id": "T"})
-    run = Run(config, Context(), LOCAL, house.store, on_server=True)
+    run = Run(config, Context(), ADA, house.store, on_server=True)
     said: Any = [HumanMessage("I like figs.", id="q"), AIMessage("Fine.", id="a")]
     thread = Thread(State(messages=said, summarized_messages=[], context={}, memory={}))
     async with asyncio.timeout(PATIENCE):
@@ -289,13 +218,13 @@ def test_a_store_whose_event_loop_ended_is_asked_again_in_the_next() -> None:
     house.trouble("fails")
 
     async def first() -> None:
-        await house.say("I like figs.")
+        await house.ends("I like figs.")
         await away(house)
 
     async def then() -> dict[str, Any]:
         assert house.service.stores.is_away(house.store, "read")
         await house.heal()
-        return await house.say("I like kiwis.")
+        return await house.ends("I like kiwis.")
 
     asyncio.run(first())
     assert "unwritten" not in asyncio.run(then())
