@@ -354,7 +354,7 @@ MUTANTS = (
         "memory/facts/records.py",
         'return DELETION + digest("fact", normalize(content))',
         "return DELETION + __import__('uuid').uuid4().hex",
-        ("tests/unit/test_undo.py",),
+        ("tests/rules/test_applying.py",),
     ),
     Mutant(
         "what left by a summary is dropped where a newer context takes the older one's place",
@@ -578,7 +578,7 @@ MUTANTS = (
         "graphs/turn/stores.py",
         'self._note("")',
         'self._note("no")',
-        ("tests/integration/test_deadlines.py",),
+        ("tests/laws/test_rules_outages.py", "tests/laws/test_rules_failing.py"),
     ),
     Mutant(
         "an erase forgets the outbox",
