@@ -156,7 +156,7 @@ def read_sources(owner: Owner) -> StoreEffects[list[tuple[ImportSource, dict[str
     counted = []
     for source in sorted(found, key=lambda source: (source.begun, source.name)):
         own = [talk for talk in talks if talk.source == source.name]
-        messages, learned = sum(len(talk.told | talk.known) for talk in own), sum(len(talk.known) for talk in own)
+        messages, learned = sum(len(talk.told) for talk in own), sum(len(talk.known) for talk in own)
         counted.append((source, {"conversations": len(own), "messages": messages, "learned": learned}))
     return counted
 

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
@@ -19,6 +19,8 @@ MEDIA_NOTE = "[left out: too large]"
 _HEAD = 0.6
 """The share of the kept text that comes from its beginning: a long message names its subject there, and asks its
 question at either end."""
+_SHORT = 0.125
+"""An answer is short that takes this share of what a cut leaves. With a longer one, two calls may be due."""
 _WARNED: deque[str | None] = deque(maxlen=64)
 
 
@@ -160,9 +162,10 @@ def choose_cut(
 ) -> list[BaseMessage]:
     """Return the messages to summarize, oldest first; none if no summary is worth its call.
 
-    What stays is a run of the newest units within `keep`, and the pinned ones. When the pinned ones alone are so large
-    that less is left to summarize, nothing is: those are shortened in the view, or a long tool loop under a huge
-    question would ask for a summary at each of its steps.
+    What stays is a run of the newest units within `keep`, and the pinned ones. A short answer leaves with its question,
+    if another exchange stays. When the pinned ones alone are so large that less is left to summarize, nothing is:
+    those are shortened in the view, or a long tool loop under a huge question would ask for a summary at each of its
+    steps.
 
     Args:
         messages: The conversation, oldest first.
@@ -180,7 +183,9 @@ def choose_cut(
         tokens += unit.tokens
         number += len(unit.places)
         if tokens > keep.tokens or (keep.messages is not None and number > keep.messages):
-            leaving = newest_first[place:][::-1]
+            exchanges = max((n for n, each in enumerate(newest_first[:place], 1) if each.asks), default=place)
+            is_short = sum(each.tokens for each in newest_first[exchanges:place]) <= keep.tokens * _SHORT
+            leaving = newest_first[exchanges if is_short else place :][::-1]
             is_worth = sum(each.tokens for each in leaving) >= least
             return [messages[at] for each in leaving for at in each.places] if is_worth else []
     return []
@@ -257,8 +262,8 @@ def shorten(message: BaseMessage, tokens: int, counter: TokenCounter) -> BaseMes
     """
     count, blocks = counter.message(message), blocks_of(message.content)
     text = "\n".join(said for block in blocks if isinstance(said := block.get("text"), str) and said)
-    media: list[str | dict[str, Any]] = [block for block in blocks if media_kind(block)]
-    if sum(media_tokens(block) for block in blocks if media_kind(block)) > tokens // 2:
+    media = [block for block in blocks if media_kind(block)]
+    if sum(map(media_tokens, media)) > tokens // 2:
         media = [{"type": "text", "text": MEDIA_NOTE}]
     note = SHORTENED_NOTE.format(tokens=max(0, count - tokens))
 

@@ -23,7 +23,6 @@ from memory.context.summarizer import (
     Caller,
     Draft,
     FlushHook,
-    Measured,
     PreparedSummary,
     SummarizationResult,
     Summarizer,
@@ -99,7 +98,8 @@ def summarize_messages(
             (`max_summary_tokens >= max_tokens`).
     """
     summarizer = Summarizer(**options)
-    return in_this_thread(summarizer.outcome(summarizer.measured(as_messages(messages), running_summary), Caller()))
+    now = summarizer.measured(as_messages(messages), {"running_summary": running_summary})
+    return in_this_thread(summarizer.outcome(now, Caller()))
 
 
 async def asummarize_messages(
@@ -108,7 +108,7 @@ async def asummarize_messages(
     """Do what `summarize_messages` does without blocking the event loop; a synchronous hook runs in a thread."""
     summarizer = Summarizer(**options)
     await summarizer.counter.awarm_up()
-    now = summarizer.measured(as_messages(messages), running_summary)
+    now = summarizer.measured(as_messages(messages), {"running_summary": running_summary})
     return await summarizer.outcome(now, Caller(is_awaited=True))
 
 
@@ -155,7 +155,6 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             raise ValueError(f"summarize must be 'before' or 'after', not {summarize!r}")
         if summarize == "after" and self.summarizer.prepared_summary is None:
             raise ValueError("summarize='after' needs prepared_summary: nothing else would ever be a summary")
-        self.model = self.summarizer.model
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002 - inherited
         """Return the update of the state."""
@@ -172,10 +171,9 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
 
     async def _result(self, state: object, caller: Caller) -> SummarizationResult:
         messages, context = self._read(state)
-        now = self._measured(messages, context)
+        now = self.summarizer.measured(messages, context)
         # In a turn of many tool calls, nobody is asked again after a failure.
-        failed_in = context.get(NOT_SUMMARIZED)
-        has_failed = bool(failed_in) and failed_in == _turn_of(messages)
+        has_failed = _turn_of(messages) == (context.get(NOT_SUMMARIZED) or "")
         return await self.summarizer.outcome(now, caller, waits=self.summarize == "before", has_failed=has_failed)
 
     def draft(self, state: object, share: float) -> Draft | None:
@@ -185,7 +183,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
             state: The state as a turn leaves it.
             share: While less than this share of `max_tokens` is there, it is too early to say: `None`.
         """
-        now = self._measured(*self._read(state))
+        now = self.summarizer.measured(*self._read(state))
         keep = self.summarizer.keep_ahead(share, system=now.system, counts=now.counts, beside=now.beside)
         leaving = choose_cut(now.talk.live, self.summarizer.counter, keep, ahead=True) if keep else ()
         return Draft(self.summarizer, now.talk, leaving) if leaving else None
@@ -212,9 +210,6 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
                 written = [RemoveMessage(REMOVE_ALL_MESSAGES), *(as_sent.get(one.id, one) for one in composed)]
         # A thread that never had a `context` is not given an empty one.
         return {self.output_messages_key: written, **({"context": context} if context or before else {})}
-
-    def _measured(self, messages: Sequence[BaseMessage], context: Mapping[str, Any]) -> Measured:
-        return self.summarizer.measured(messages, context.get("running_summary"), context.get(HANDED_OVER))
 
     def _read(self, state: object) -> tuple[Sequence[BaseMessage], dict[str, Any]]:
         """Return a state's messages and its context: of a mapping, a pydantic model or a dataclass."""

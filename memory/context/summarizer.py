@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -19,6 +19,7 @@ from langgraph.constants import TAG_NOSTREAM
 from memory import prompts
 from memory.context.budget import Budget, choose_cut, fit, newest_question, shorten, shorten_text, units
 from memory.context.running_summary import (
+    HANDED_OVER,
     SUMMARY_ID,
     DividedMessages,
     LeftOut,
@@ -162,14 +163,12 @@ class Summarizer(Budget):
         if isinstance(prompt, str) and "{existing_summary}" not in prompt:
             raise ValueError("existing_summary_prompt must contain {existing_summary}")
 
-    def measured(
-        self, messages: Sequence[BaseMessage], running_summary: object, handed_over: object = None
-    ) -> Measured:
-        """Return a conversation, oldest message first, with its tokens; the others as a state has them."""
-        talk = divide(messages, rehydrate(running_summary))
+    def measured(self, messages: Sequence[BaseMessage], context: Mapping[str, Any]) -> Measured:
+        """Return a conversation, oldest message first, with its tokens, and what a state's `context` says of it."""
+        talk = divide(messages, rehydrate(context.get("running_summary")))
         system = self.counter(talk.system) if talk.system else 0
         beside = system + self.summary_tokens(talk.running.summary) if talk.running else system
-        handed = LeftOut.from_state(handed_over).among(talk.live) if handed_over else ()
+        handed = LeftOut.from_state(context[HANDED_OVER]).among(talk.live) if HANDED_OVER in context else ()
         return Measured(talk, self.counter.each(talk.live), system, beside, handed)
 
     async def outcome(
@@ -275,10 +274,9 @@ class Summarizer(Budget):
         if self.final_prompt is None:
             return [*talk.system, _summary_message(talk.running.summary).model_copy(), *talk.live]
         values = {"system_message": [*talk.system], "summary": talk.summary, "messages": [*talk.live]}
-        given = {id(message) for message in (*talk.system, *talk.live)}
         # What the template adds gets the id by which the next summary takes its place.
         return [
-            message if id(message) in given or message.id else message.model_copy(update={"id": SUMMARY_ID})
+            message if message.id else message.model_copy(update={"id": SUMMARY_ID})
             for message in self.final_prompt.invoke(values).to_messages()
         ]
 
