@@ -119,27 +119,6 @@ async def test_once_a_store_is_away_turns_do_not_ask_it_and_say_so(trouble: str,
     assert "without_memory" not in (await house.ends("Hello."))["receipt"]
 
 
-async def test_one_users_value_that_cannot_be_stored_opens_nothing() -> None:
-    house = House()
-
-    async def refuses(ops: Iterable[Op]) -> list[Result]:
-        listed = list(ops)
-        if any(isinstance(op, PutOp) and "poison" in str(op.value) for op in listed):
-            raise TypeError("not serializable")
-        return await InMemoryStore.abatch(house.store, listed)
-
-    house.store.abatch = refuses
-    assert (await house.ends("I like poison."))["receipt"]["not_written"] == "failed"
-    await all_have_answered(house.service)
-    assert not house.service.stores.any_away()
-    # It is tried again a few times, keeps no later turn from being written down, and is let go.
-    for number in range(4):
-        memory = await house.ends(f"I like fig{number}.")
-        assert "not_written" not in memory["receipt"]
-    assert "unwritten" not in memory
-    assert await house.learn() == [f"Likes fig{number}" for number in range(4)]
-
-
 async def test_a_write_that_the_deadline_overtook_and_the_next_turns_are_one() -> None:
     house = House()
     await house.ends("Hello.")

@@ -12,7 +12,7 @@ import pytest
 from langchain_core.exceptions import ModelAuthenticationError
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.base import Op, Result
+from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 
 from tests.laws.doors import House
@@ -208,3 +208,25 @@ async def test_what_is_lost_at_the_end_of_a_program_is_called_so(caplog: pytest.
     await talk.say("I like figs")
     await asyncio.to_thread(talk.service.close, 0.1)
     assert "1 turns are lost unless a checkpointer keeps their threads" in caplog.text
+
+
+class Choosy(InMemoryStore):
+    """A store that takes no poison."""
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        listed = list(ops)
+        if any(isinstance(op, PutOp) and "poison" in str(op.value) for op in listed):
+            raise TypeError("not serializable")
+        return await super().abatch(listed)
+
+
+async def test_a_value_that_no_store_takes_keeps_no_later_turn_from_memory() -> None:
+    talk = Talk(store=Choosy(), memory={"retry_base_seconds": 0})
+    assert (await talk.say("I like poison."))["memory"]["receipt"]["not_written"] == "failed"
+    await asyncio.sleep(0.2)  # somebody looks meanwhile whether the store is there
+    # It is tried again a few times, keeps no later turn from being written down, and is let go.
+    for number in range(4):
+        memory = (await talk.say(f"I like fig{number}."))["memory"]
+        assert not {"not_written", "without_memory"} & memory["receipt"].keys()
+    assert "unwritten" not in memory
+    assert await talk.learn() == [f"Likes fig{number}" for number in range(4)]
