@@ -7,7 +7,6 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeVar
 from weakref import WeakSet
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -45,8 +44,6 @@ _HOUR = 3_600.0
 _DAY = 24 * _HOUR
 _SIDE_BY_SIDE = 8
 _UNKNOWN = "what was used of a budget is not known, and a summary is not counted"
-
-T = TypeVar("T")
 
 
 class MemoryService:
@@ -215,16 +212,14 @@ class MemoryService:
 
         Days end at every hour somewhere.
         """
-        owners = await self._owners_in(store, "journal", period=_HOUR) or ()
-        await self._for_each(owners, self._updater(store).aroll_up, False)
+        await self._for_each(await self._owners_in(store, "journal", period=_HOUR), self._updater(store).aroll_up)
 
     async def aclean(self, store: BaseStore) -> None:
         """Once a day, move facts that are over into history, and delete what is kept no longer, of all users."""
-        for owner in await self._owners_in(store, *KINDS) or ():
-            with tolerated(logger, "what is kept no longer stays for %s", owner.due_key):  # until tomorrow
-                await arun(store, clean(owner, self._config, self.clock()))
+        owners = await self._owners_in(store, *KINDS)
+        await self._for_each(owners, lambda owner: arun(store, clean(owner, self._config, self.clock())))
 
-    async def asweep(self, store: BaseStore) -> list[Drained]:
+    async def asweep(self, store: BaseStore) -> None:
         """Apply what is due though nobody's turn triggers it, of any user.
 
         The first sweep of a store in this process, and one a day, takes all that is pending, with a marker or not.
@@ -236,19 +231,18 @@ class MemoryService:
         except TimeoutError:
             self.stores.doubt(store, "write")
             raise
-        return await self._for_each(owners, functools.partial(self.adrain, store), Drained(failed=1))
+        await self._for_each(owners, functools.partial(self.adrain, store))
 
-    async def _for_each(self, owners: Iterable[Owner], work: Callable[[Owner], Awaitable[T]], failed: T) -> list[T]:
-        """Do work for several owners side by side; one whose store or model fails does not stop the others."""
+    async def _for_each(self, owners: Iterable[Owner] | None, work: Callable[[Owner], Awaitable[object]]) -> None:
+        """Do work for several owners side by side; one whose store or model fails waits for the next time."""
         places, users = asyncio.Semaphore(_SIDE_BY_SIDE), defaultdict[str, asyncio.Lock](asyncio.Lock)
 
-        async def guarded(owner: Owner) -> T:
+        async def guarded(owner: Owner) -> None:
             async with users[owner.segment], places:  # a lease is of all agents
                 with tolerated(logger, "memory work for %s failed", owner.due_key, level=logging.ERROR):
-                    return await work(owner)
-                return failed  # what it was waits for the next time
+                    await work(owner)
 
-        return list(await asyncio.gather(*map(guarded, owners)))
+        await asyncio.gather(*map(guarded, owners or ()))
 
     async def _owners_in(self, store: BaseStore, *kinds: Kind, period: float = _DAY) -> list[Owner] | None:
         """Read who has items of these kinds; `None` if that was asked within the period.
