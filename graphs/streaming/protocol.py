@@ -75,7 +75,7 @@ class CheckpointEnvelopes(StreamTransformer):
             return held is not None
         # A step's tasks follow the checkpoint it runs from: where they come first, there is none.
         if method in ("tasks", "values"):
-            self._release()
+            self.finalize()
         # An interrupt repeats the values that its step runs from; no checkpoint follows.
         if method == "values" and not params.get("interrupts"):
             self._held = params
@@ -83,14 +83,11 @@ class CheckpointEnvelopes(StreamTransformer):
         return True
 
     def finalize(self) -> None:
-        """Let go of the values of a step that was interrupted: no checkpoint followed them."""
-        self._release()
-
-    def fail(self, err: BaseException) -> None:  # noqa: ARG002 - the base class names it
-        """Let go of values whose checkpoint was never announced."""
-        self._release()
-
-    def _release(self) -> None:
+        """Let go of held values that no checkpoint follows: those of an interrupted step, or of a failed run."""
         if self._held is not None:
             self._late_values.push(self._held["data"])
             self._held = None
+
+    def fail(self, err: BaseException) -> None:  # noqa: ARG002 - the base class names it
+        """Let go of values whose checkpoint was never announced."""
+        self.finalize()
