@@ -35,7 +35,7 @@ from graphs.cli.dev import server_environment, wants_local
 from graphs.cli.local import start_local_model
 from graphs.process.models import load_chat_model
 from graphs.settings import Settings, environment
-from memory.config import Category
+from memory.config import Category, MemoryConfig
 from memory.extraction.answer import ExtractionError
 from memory.extraction.extraction import extract_facts
 from memory.facts.changes import Extraction, Outcome, Refusal
@@ -189,10 +189,9 @@ def scores(update: Update, facts: Sequence[Fact], refused: Sequence[Refusal]) ->
     return counted
 
 
-def run(update: Update, model: BaseChatModel, facts: FactStore, timeout: float) -> tuple[Extraction, Outcome]:
+def run(update: Update, model: BaseChatModel, facts: FactStore, config: MemoryConfig) -> tuple[Extraction, Outcome]:
     """Extract one update with what is known so far, and apply it."""
     known = facts.snapshot()
-    config = replace(facts.config, model_timeout_seconds=timeout)
     profile = texts_of(known.profile)
     extraction = extract_facts(model, update.messages, existing=known.facts, profile=profile, config=config)
     applied = facts.apply(extraction, thread_id="t", epoch=known.epoch, now=datetime.now(UTC).isoformat())
@@ -235,7 +234,9 @@ def measure(path: Path, chosen: argparse.Namespace, settings: Settings) -> None:
         facts = FactStore(store, update.name if update.is_alone else "reader", config=settings.memory)
         started = time.perf_counter()
         try:
-            extraction, applied = run(update, model, facts, chosen.timeout)
+            extraction, applied = run(
+                update, model, facts, replace(settings.memory, model_timeout_seconds=chosen.timeout)
+            )
         except (ExtractionError, TimeoutError) as error:
             print(f"\n== {update.name}: {type(error).__name__}: {error}")
             totals["failed"] += 1

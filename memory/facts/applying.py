@@ -159,14 +159,13 @@ class _Applying:
 
     def _propose(self, change: Change, wrong: Fact | None) -> None:
         """Let a change wait for a person's yes; what it corrects stays in use until then."""
-        facts, draft = self._facts, self.draft(change, "waiting")
-        known = facts.saying(change.content, "waiting")
-        if known:  # it waits on, from now
-            self._again(facts.put(replace(known, updated_at=max(known.updated_at, draft.updated_at))), change)
+        facts = self._facts
+        if known := facts.saying(change.content, "waiting"):  # it waits on, from now
+            self._again(facts.put(replace(known, updated_at=max(known.updated_at, facts.now))), change)
         else:
             topic = "" if change.topic == "none" else change.topic
-            fact = facts.place(replace(draft, topic=topic, replaces=wrong.id if wrong else ""))
-            self.waiting[fact.id] = None
+            draft = replace(self.draft(change, "waiting"), topic=topic, replaces=wrong.id if wrong else "")
+            self.waiting[facts.place(draft).id] = None
 
     def _again(self, fact: Fact, change: Change) -> None:
         """Note that a change says a fact again, unless it is what made it."""

@@ -301,15 +301,15 @@ class FactSet:
         history = {history_key(fact): fact for fact in self.past}
         return {
             "facts": {self.key_of(fact_id): fact for fact_id, fact in self.rows.items()},
-            "history": {**history, **self.notes},
+            "history": {**self.notes, **history},
             "confirmations": dict(self.said),
         }
 
     def writes(self) -> list[Op]:
         """Return what makes the stored facts these: the difference from what was read.
 
-        Stores without transactions may carry out the first of them only: what leaves the rows is in history by then,
-        and barred.
+        Stores without transactions may carry out the first of them only: what leaves the rows is barred by then, and
+        in history.
         """
         puts: list[Op] = [self.control.put(self.owner)] if self.control is not self._control else []
         deletes: list[Op] = []

@@ -213,11 +213,6 @@ class FactStore:
         self._store, self._facts = store, FactEffects(owner, config or MemoryConfig(), clock)
 
     @property
-    def config(self) -> MemoryConfig:
-        """Their limits and protected categories."""
-        return self._facts.config
-
-    @property
     def owner(self) -> Owner:
         """Whose facts these are."""
         return self._facts.owner

@@ -43,7 +43,7 @@ _IN_PIECES: Mapping[str, Mapping[How, Places]] = {
     "edit": {"kill": (at(2, 3),), "fail once": (at(6, 7),), "fail on": (at(3, 4),)},
     "pin": {"kill": (at(2),), "fail once": (at(5),), "fail on": (at(3),)},
     "undo": {"kill": (at(2),), "fail once": (at(5),), "fail on": (at(3),)},
-    "delete": {"kill": (at(2),), "fail once": (at(5),), "fail on": (at(3),)},
+    "delete": {"kill": (at(3),), "fail once": (at(6),), "fail on": (at(4),)},
     "add": {"kill": (at(1, 2),), "fail once": (at(4, 5),), "fail on": (at(2, 3),)},
 }
 _ERASED_IN_PART: Mapping[How, Places] = {
