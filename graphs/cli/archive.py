@@ -85,12 +85,12 @@ def backfill(
     FILES are exports of ChatGPT or Claude (the ZIP, or its conversations.json), or JSONL with a message a line. First
     all of it goes into the journal, at its own dates. Then it is learned, oldest first, as turns are.
     """
-    from graphs.cli.importing import Sending, gather  # with the readers of exports
+    from graphs.cli.importing import gather, send  # with the readers of exports
 
     plan = gather(files)
     done: dict[str, Json] = plan.estimate()
     if not dry_run:
-        done |= Sending(memory, shell, plan, source).send_all(learn=not no_learn)
+        done |= send(memory, shell, plan, source, learn=not no_learn)
         shell.note("to take it back: palimpsest erase source ID; what waits, a server learns, then run this again")
     shell.fields(done)
     for flaw in plan.flaws[:_SHOWN]:

@@ -25,23 +25,14 @@ def _show_fact(shell: Shell, fact: Json) -> None:
         shell.note(f"nothing uses it before your yes ({why}): `palimpsest facts release {fact['id']}`")
 
 
-def _show_history(shell: Shell, found: Json) -> None:
-    columns = ("updated_at", "valid_from", "valid_to", "source", "category", "confidence", "content")
-    shell.rows(found, found["revisions"], *columns)
-
-
 def _show_undone(shell: Shell, done: Json) -> None:
     restored = [f"restored {fact['id']}  {fact['content']}" for fact in done["restored"]]
     shell.answer(done, "\n".join(restored + [f"removed  {fact_id}" for fact_id in done["removed"]]))
 
 
-def _show_deleted(shell: Shell, done: Json) -> None:
-    shell.answer(done, "deleted; `palimpsest facts undo` restores it")
-
-
-def _show_sources(shell: Shell, found: Json) -> None:
-    columns = ("name", "origin", "begun", "conversations", "messages", "learned", "waiting", "dead")
-    shell.rows(found, found["sources"], *columns)
+def _table_of(name: str, *columns: str) -> Callable[[Shell, Json], None]:
+    """Return what shows these fields of all that an answer has under a name."""
+    return lambda shell, found: shell.rows(found, found[name], *columns)
 
 
 def _show_updates(shell: Shell, found: Json) -> None:
@@ -115,7 +106,8 @@ facts = click.Group(
             status="active", shown=("facts list --status quarantined", "facts release fact_1a2b3c4d"),
         ),
         route(
-            "delete", "DELETE /facts/{fact_id}", _show_deleted,
+            "delete", "DELETE /facts/{fact_id}",
+            lambda shell, done: shell.answer(done, "deleted; `palimpsest facts undo` restores it"),
             "Delete a fact: nothing uses or learns it any more. `facts undo` restores it; `erase fact` is for good.",
             FACT,
         ),
@@ -125,7 +117,11 @@ facts = click.Group(
             shown=("facts list --status evicted", "facts restore fact_1a2b3c4d"),
         ),
         route(
-            "history", "GET /facts/{fact_id}/history", _show_history, "Show what a fact said before, oldest first.",
+            "history", "GET /facts/{fact_id}/history",
+            _table_of(
+                "revisions", "updated_at", "valid_from", "valid_to", "source", "category", "confidence", "content"
+            ),
+            "Show what a fact said before, oldest first.",
             FACT,
         ),
         route(
@@ -185,7 +181,9 @@ pending = click.Group(
 )  # fmt: skip
 
 sources = route(
-    "sources", "GET /sources", _show_sources, "List what was imported, and how much of it waits.",
+    "sources", "GET /sources",
+    _table_of("sources", "name", "origin", "begun", "conversations", "messages", "learned", "waiting", "dead"),
+    "List what was imported, and how much of it waits.",
     shown=("sources", "erase source chatgpt"),
 )  # fmt: skip
 

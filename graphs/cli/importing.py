@@ -85,65 +85,54 @@ def gather(files: Iterable[str]) -> ImportPlan:
     return plan
 
 
-@dataclass(slots=True)
-class Sending:
-    """Sends an import to memory.
+def send(memory: MemoryClient, shell: Shell, plan: ImportPlan, name: str | None, *, learn: bool) -> dict[str, Json]:
+    """Write all of a plan into the journal, and have it learned; return what that did, in messages.
 
-    Attributes:
+    Args:
         memory: Takes it.
         shell: Where it is told how much is done.
         plan: What there is.
         name: What the import is called; by default as where each conversation was held.
-        tokens: What is sent with a piece of each source, by the source's name.
+        learn: Whether it is to be learned, too.
     """
+    origins = dict.fromkeys(each.origin for each in plan.conversations)
+    opened = [memory.ask("PUT", f"/sources/{name or origin}", {"origin": origin}) for origin in origins]
+    tokens = {each["name"]: each["token"] for each in opened}
 
-    memory: MemoryClient
-    shell: Shell
-    plan: ImportPlan
-    name: str | None
-    tokens: dict[str, str] = field(default_factory=dict)
+    def left(count: str) -> int:
+        """Return how many messages of the sources wait, or how many of their updates are dead."""
+        return sum(each[count] for each in memory.get("/sources")["sources"] if each["name"] in tokens)
 
-    def send_all(self, *, learn: bool) -> dict[str, Json]:
-        """Write all of it into the journal, and have it learned; return what that did, in messages."""
-        portion = 0
-        for origin in dict.fromkeys(each.origin for each in self.plan.conversations):
-            opened = self.memory.ask("PUT", f"/sources/{self.name or origin}", {"origin": origin})
-            self.tokens[opened["name"]], portion = opened["token"], opened["limits"]["portion_messages"]
-        done = self._send(_PIECE_MESSAGES, learned=False)
-        if learn and self.tokens:
-            done |= {**self._send(portion, learned=True), "journal": done["journal"]}
-            self._wait_until_fewer_wait(1)
-        if self.plan.facts:
-            # An export may hold what waits, and is the same twice.
-            held = {"category": "knowledge", "confidence": 1, "status": "waiting"}
-            lines: list[Json] = [{"format": FORMAT, "schema": SCHEMA}]
-            lines += [{"fact": {"content": each, **held}} for each in self.plan.facts]
-            self.memory.ask("POST", "/import", content=io.BytesIO("\n".join(map(json.dumps, lines)).encode()))
-        return {"sources": sorted(self.tokens), **done, "waiting": self._left("waiting"), "dead": self._left("dead")}
-
-    def _send(self, most: int, *, learned: bool) -> dict[str, int]:
-        """Send all of it once, so many messages together; what is to be learned, no faster than that is done."""
-        done, told = dict.fromkeys(_COUNTS, 0), time.monotonic()
-        for source, piece in _requests(self.plan.conversations, self.name, most):
-            held, path = [each.to_json() for each in piece], f"/sources/{source}/conversations"
-            answer = self.memory.post(path, token=self.tokens[source], conversations=held, learn=learned)
-            done = {each: done[each] + answer[each] for each in _COUNTS}
-            if learned and self.memory.is_local and answer["waiting"] >= _ON_THE_WAY_IN_FILES:
-                break
-            if learned and answer["waiting"] >= _ON_THE_WAY:
-                self._wait_until_fewer_wait(_ON_THE_WAY)
-            if time.monotonic() - told > _SAY_EVERY_SECONDS:
-                told = time.monotonic()
-                self.shell.note(f"so far: {', '.join(f'{number} {each}' for each, number in done.items())}")
-        return done
-
-    def _wait_until_fewer_wait(self, most: int) -> None:
-        while not self.memory.is_local and self._left("waiting") >= most:
+    def wait_until_fewer_wait(most: int) -> None:
+        while not memory.is_local and left("waiting") >= most:
             time.sleep(_LOOK_AGAIN_SECONDS)
 
-    def _left(self, count: str) -> int:
-        """Return how many messages of the sources wait, or how many of their updates are dead."""
-        return sum(each[count] for each in self.memory.get("/sources")["sources"] if each["name"] in self.tokens)
+    def send_once(most: int, *, learned: bool) -> dict[str, int]:
+        """Send all of it, so many messages together; what is to be learned, no faster than that is done."""
+        done, told = dict.fromkeys(_COUNTS, 0), time.monotonic()
+        for source, piece in _requests(plan.conversations, name, most):
+            held, path = [each.to_json() for each in piece], f"/sources/{source}/conversations"
+            answer = memory.post(path, token=tokens[source], conversations=held, learn=learned)
+            done = {each: done[each] + answer[each] for each in _COUNTS}
+            if learned and memory.is_local and answer["waiting"] >= _ON_THE_WAY_IN_FILES:
+                break
+            if learned and answer["waiting"] >= _ON_THE_WAY:
+                wait_until_fewer_wait(_ON_THE_WAY)
+            if time.monotonic() - told > _SAY_EVERY_SECONDS:
+                told = time.monotonic()
+                shell.note(f"so far: {', '.join(f'{number} {each}' for each, number in done.items())}")
+        return done
+
+    done = send_once(_PIECE_MESSAGES, learned=False)
+    if learn and opened:
+        done |= {**send_once(opened[0]["limits"]["portion_messages"], learned=True), "journal": done["journal"]}
+        wait_until_fewer_wait(1)
+    # An export may hold what waits, and is the same twice; without a fact it says nothing.
+    held = {"category": "knowledge", "confidence": 1, "status": "waiting"}
+    lines: list[Json] = [{"format": FORMAT, "schema": SCHEMA}]
+    lines += [{"fact": {"content": each, **held}} for each in plan.facts]
+    memory.ask("POST", "/import", content=io.BytesIO("\n".join(map(json.dumps, lines)).encode()))
+    return {"sources": sorted(tokens), **done, "waiting": left("waiting"), "dead": left("dead")}
 
 
 def _requests(

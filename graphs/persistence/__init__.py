@@ -27,16 +27,6 @@ from graphs.settings import Settings
 if TYPE_CHECKING:
     from graphs.persistence.durable_saver import Checkpoints
 
-__all__ = [
-    "check_postgres",
-    "checkpointed_threads",
-    "checkpointer",
-    "leave_no_bytes",
-    "own_checkpoints_of",
-    "store",
-]
-
-
 logger = logging.getLogger(__name__)
 
 _OVERWRITING_SECONDS = 20.0  # how long an erasure waits for it: 5 GB take so long

@@ -1,7 +1,6 @@
 """What our checkpointers do that stock ones lack, once for SQLite and Postgres: statements in one language of both."""
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
@@ -21,8 +20,6 @@ from langgraph.checkpoint.base import id as ids
 from memory.context.running_summary import RunningSummary
 from memory.text import check_encodable
 
-logger = logging.getLogger(__name__)
-
 CHECKPOINTED_TYPES = ((RunningSummary.__module__, RunningSummary.__qualname__),)
 """Our classes that come back from a checkpoint as themselves; with these named, no unknown class is ever built."""
 
@@ -30,7 +27,6 @@ KEPT_SECONDS = 7 * 86_400
 """Longer than any run that was going on when its thread was deleted."""
 
 _BEGIN_SECONDS = 10.0  # how long what a task wrote waits for its thread's first checkpoint
-_HOUR = 36_000_000_000  # in steps of 100 ns
 
 Execute = Callable[..., Awaitable[list[Any]]]
 """Executes a statement with the values of its `:names`, and returns the rows."""
@@ -294,11 +290,9 @@ def before_next(found: CheckpointTuple | None) -> CheckpointTuple | None:
     knows what this process made alone: a clock may have gone back since the last one, or be behind that of another.
     """
     with suppress(ValueError):  # an id of somebody else's making
-        if found and (known := ids.UUID(found.checkpoint["id"])).version == 6:
-            if (behind := known.time - ids.uuid6().time) >= 0:
-                vars(ids)["_last_v6_timestamp"] = known.time
-            if behind > _HOUR:
-                logger.warning("this machine's clock is %d h behind: days in memory will be wrong", behind // _HOUR)
+        known = ids.UUID(found.checkpoint["id"]) if found else None
+        if known and known.version == 6 and known.time >= ids.uuid6().time:
+            vars(ids)["_last_v6_timestamp"] = known.time
     return found
 
 

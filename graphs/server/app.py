@@ -26,6 +26,7 @@ from graphs.process.service import MemoryService
 from graphs.server.api import MemoryApi, service_of
 from graphs.server.asgi import Guarded
 from graphs.server.assistants import AssistantContexts
+from graphs.server.bodies import WholeBodies
 from graphs.server.data_folder import data_is_there
 from graphs.server.deletions import DeletionDoor, Deletions, drop_old_threads, is_there
 from graphs.server.page import load_page, page_door, routes
@@ -183,6 +184,7 @@ def make_app(settings: Settings) -> MemoryApi:
     layers = [
         Middleware(Guarded, guard=this_machine_only(settings)),
         Middleware(Guarded, guard=data_is_there([settings.data_dir / name for name in FILES] if is_in_files else [])),
+        Middleware(WholeBodies),
         Middleware(Guarded, guard=page_door(settings)),
         Middleware(Guarded, guard=closed_debug_routes),
         Middleware(AssistantContexts),

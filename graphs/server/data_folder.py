@@ -20,27 +20,23 @@ _GONE = "the server's data folder was moved, deleted or replaced: put it back, o
 
 
 def data_is_there(files: Sequence[Path]) -> Guard:
-    """Return what answers 503 while a file that this server has open is not where it was; the log says so once.
+    """Return what answers 503 while a file that this server has open is not where it was.
 
     Args:
         files: The files; one that is not there at the first request is not the server's.
     """
     opened: dict[Path, object] = {}
-    was_gone = False
 
     async def guard(_: HTTPConnection) -> ASGIApp | None:
-        nonlocal opened, was_gone
         if not files:  # in a database: no request waits for a thread that has nothing to look at
             return None
         found = await asyncio.to_thread(lambda: {path: _identity(path) for path in files})
-        opened = opened or {path: identity for path, identity in found.items() if identity}
-        is_gone = any(found[path] != identity for path, identity in opened.items())
-        if is_gone and not was_gone:
-            logger.error(_GONE)
-        elif was_gone and not is_gone:
-            logger.warning("the server's data folder is there again")
-        was_gone = is_gone
-        return JSONResponse({"detail": _GONE}, 503) if is_gone else None
+        if not opened:
+            opened.update((path, identity) for path, identity in found.items() if identity)
+        if all(found[path] == identity for path, identity in opened.items()):
+            return None
+        logger.error(_GONE)
+        return JSONResponse({"detail": _GONE}, 503)
 
     return guard
 

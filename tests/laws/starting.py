@@ -4,9 +4,12 @@ from collections.abc import Container
 
 import pytest
 from langgraph.store.base import BaseStore
+from starlette.middleware import Middleware
 from starlette.types import ASGIApp
 
 from graphs.persistence import connection
+from graphs.server.assistants import AssistantContexts
+from graphs.server.bodies import WholeBodies
 from graphs.server.deletions import DeletionDoor, Deletions, by_retention
 from graphs.server.unwritten import write_down_left
 from palimpsest import MemoryService
@@ -25,6 +28,11 @@ def deletions_of(app: ASGIApp, store: BaseStore, clock: Clock) -> ASGIApp:
         return Deletions(store, clock, _nothing_else)
 
     return DeletionDoor(app, deletions=deletions)
+
+
+def reading_bodies(between: Middleware, seconds: float) -> list[Middleware]:
+    """Return the layers of a server that wait so long for a body's next piece, and read one, with a layer between."""
+    return [Middleware(WholeBodies, seconds=seconds), between, Middleware(AssistantContexts)]
 
 
 async def _nothing_else(_thread_id: str, _is_left: bool) -> None:

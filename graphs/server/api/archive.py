@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from graphs.server.api.guard import bounded, check_json, from_value_error
-from graphs.server.api.routing import AgentCall, ApiModel, MemoryRouter
+from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter
 from memory.archive.entries import aexport
 from memory.archive.importing import Imported, aimport
 
@@ -89,11 +89,15 @@ async def take_in(request: Request, call: AgentCall) -> Imported:
     It is read and written in pieces. What breaks off in the middle can be sent again.
     """
     check_json(request)
-    lines = lines_of(bounded(request, LARGEST_BODY).stream())
     try:
-        done = await aimport(call.store, call.owner, call.config, call.now, lines)
+        return await take_lines(call, lines_of(bounded(request, LARGEST_BODY).stream()))
     except ValueError as error:
         raise from_value_error(error, [str(error).partition(" ")[0].rstrip(":")]) from None
+
+
+async def take_lines(call: Call, lines: AsyncIterator[bytes]) -> Imported:
+    """Take the lines of an export in; `ValueError` if they are none."""
+    done = await aimport(call.store, call.owner, call.config, call.now, lines)
     for thread_id in done.threads:
         call.service.wake(call.owner, thread_id)
     return done

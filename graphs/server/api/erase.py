@@ -27,6 +27,10 @@ router = MemoryRouter()
 
 # Before each try: a deletion may fail, and is answered before it is on disk.
 _PAUSES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
+_LEFT = (
+    "Some threads could not be deleted: ask once more, and delete those that a program named in its own way, which the "
+    "server cannot, with that program."
+)
 
 
 class FactErasure(StrictModel):
@@ -121,7 +125,8 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
 async def _ended(call: Call, telling: Collection[str], gone: Chain, erased: Erased) -> Erased:
     """Add who still holds the words to what was erased: threads that the user still has, and crons."""
     # What is imported has no thread, and others were deleted.
-    still = sorted((await _threads(call)).intersection(telling))
+    there = [*await orphans_of(call), *await call.service.threads.all_of(call.user_id)]  # rows, or checkpoints alone
+    still = sorted({*telling}.intersection(there))
     crons = await call.service.threads.crons_of(call.user_id)
     telling_crons = [cron_id for cron_id, given in crons.items() if any(map(gone.is_told_in, _texts_in(given)))]
     await leave_no_bytes(call.service.settings.data_dir)
@@ -137,11 +142,6 @@ def _texts_in(value: object) -> Iterator[str]:
     elif isinstance(value, Mapping | list):
         for each in value.values() if isinstance(value, Mapping) else value:
             yield from _texts_in(each)
-
-
-async def _threads(call: Call) -> set[str]:
-    """Return the threads that the user has: rows, or checkpoints alone."""
-    return {*await orphans_of(call), *await call.service.threads.all_of(call.user_id)}
 
 
 async def orphans_of(call: Call) -> list[str]:
@@ -178,12 +178,5 @@ async def erase_everything(call: AgentCall, _: Erasure) -> Erased:
     call.service.forget(call.owner.segment)
     await leave_no_bytes(call.service.settings.data_dir)
     logger.info("erased everything of a user: threads %d, items %d, threads left %d", len(deleted), items, len(left))
-    notes = list[str]()
-    if deletable:
-        notes.append("Some threads could not be deleted: ask once more.")
-    if left - deletable:
-        notes.append(
-            "The server cannot delete threads that a program named in its own way: delete them with that program."
-        )
-    note = " ".join(notes)
+    note = _LEFT if left else ""
     return Erased(threads=len(deleted), crons=len(crons), items=items, still_in_threads=sorted(left), note=note)

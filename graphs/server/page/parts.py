@@ -7,12 +7,12 @@ from itertools import groupby
 from starlette.responses import Response
 
 from graphs.server.api import overview, profile
+from graphs.server.api.archive import take_lines
 from graphs.server.api.erase import Erasure, erase_everything
 from graphs.server.api.guard import RefusedRequest, invalid
 from graphs.server.api.journal import journal_of
 from graphs.server.api.preview import NewThread, preview_of
 from graphs.server.page.pages import PageRequest, PageRoutes
-from memory.archive.importing import aimport
 from memory.facts.fact import Fact
 from memory.facts.profile import MAX_SECTION_CHARS
 from memory.journal.journal import read_entries
@@ -133,11 +133,9 @@ async def take_file_in(asked: PageRequest) -> Response:
             yield line
 
     try:
-        done = await aimport(asked.store, asked.owner, asked.config, asked.now, lines())
+        done = await take_lines(asked, lines())
     except ValueError:  # it does not begin as one
         raise RefusedRequest(422, _NO_EXPORT) from None
-    for thread_id in done.threads:
-        asked.service.wake(asked.owner, thread_id)
     said = f"Taken in: {len(done.created)} new facts; {done.known} were known already, {len(done.refused)} refused."
     said += "".join(f" Line {each.line}: {each.reason.replace('_', ' ')}." for each in done.refused[:_TOLD])
     return await show_data(asked, said=said)
