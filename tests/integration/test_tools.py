@@ -21,6 +21,7 @@ from memory.control import change_control
 from memory.door import arun
 from memory.namespaces import Owner
 from tests.fakes import RecordingModel
+from tests.laws.talk import Talk
 
 NEW_YEARS_EVE = datetime(2026, 12, 31, 11, 30, tzinfo=UTC).timestamp()
 ASKS = AIMessage("", tool_calls=[{"name": "current_time", "args": {}, "id": "call"}])
@@ -28,14 +29,10 @@ ASKS = AIMessage("", tool_calls=[{"name": "current_time", "args": {}, "id": "cal
 
 async def told(context: Context | None, store: InMemoryStore | None = None) -> str:
     """Return what the model is told when it asks for the time in a turn of Ada's."""
-    model = RecordingModel(replies=[ASKS, "Happy new year!"])
-    learner = RecordingModel(respond=lambda _: '{"facts": []}')
-    service = MemoryService(Settings(), lambda _, purpose: model if purpose == "chat" else learner)
-    graph = build_graph(service=service, tools=[time_tool(lambda: NEW_YEARS_EVE)])
-    config: RunnableConfig = {"configurable": {"thread_id": "t", "langgraph_auth_user_id": "ada"}}
-    said: Any = {"messages": [HumanMessage("Is it the new year?")]}
-    await graph.compile(checkpointer=InMemorySaver(), store=store).ainvoke(said, config, context=context)
-    return model.prompts[-1][-1].text
+    talk = Talk(store=store, context=context, tools=[time_tool(lambda: NEW_YEARS_EVE)])
+    talk.chat.replies = [ASKS, "Happy new year!"]
+    await talk.say("Is it the new year?")
+    return talk.chat.prompts[-1][-1].text
 
 
 async def test_the_time_is_the_users_own_then_the_assistants_then_utc() -> None:
