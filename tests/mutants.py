@@ -71,7 +71,7 @@ MUTANTS = (
         "memory/backfill/source.py",
         "new = ids - talk.known - ",
         "new = ids - ",
-        ("tests/laws/test_rules_imports.py",),
+        (HANDS,),
     ),
     Mutant(
         "what waits of an import outlives it",

@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from graphs.process.events import MEMORY_EVENTS, MemoryQueued, MemoryUpdated, RefusedFacts, memory_event_schemas
+from graphs.process.events import MEMORY_EVENTS, MemoryQueued, memory_event_schemas
 
 
 def test_S5_every_memory_event_has_a_name_a_version_and_a_schema() -> None:
@@ -21,20 +21,6 @@ def test_S5_every_memory_event_has_a_name_a_version_and_a_schema() -> None:
         schema = json.loads(json.dumps(schemas[event.name]))
         assert schema["properties"]["v"]["const"] == 1
         assert schema["additionalProperties"] is False
-
-
-def test_S5_a_payload_is_plain_json_and_comes_back() -> None:
-    event = MemoryUpdated(
-        created=("fact_00000001",),
-        confirmed=(),
-        superseded=(),
-        refused=(RefusedFacts(reason="low confidence", n=2),),
-        messages=("m1", "m2"),
-    )
-    payload = json.loads(json.dumps(event.model_dump(mode="json")))
-    assert payload["v"] == 1
-    assert payload["refused"] == [{"reason": "low confidence", "n": 2}]
-    assert MemoryUpdated.model_validate(payload) == event
 
 
 def test_S5_an_unknown_field_is_refused_by_name() -> None:

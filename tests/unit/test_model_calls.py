@@ -38,14 +38,6 @@ async def test_B5_at_most_four_calls_run_at_a_time_and_the_loop_stays_free() -> 
     assert most == 4
 
 
-def test_B5_a_hung_call_is_given_up_and_its_place_is_free_again() -> None:
-    calls, hung = ModelCalls(max_workers=1), threading.Event()
-    with pytest.raises(TimeoutError):
-        calls.run(lambda: hung.wait(PATIENCE), timeout=0.02)
-    assert calls.run(lambda: "next", timeout=PATIENCE) == "next"
-    hung.set()
-
-
 def test_B5_calls_that_hang_do_not_pile_up_and_the_rest_goes_on_when_one_ends() -> None:
     calls, lock, release = ModelCalls(), threading.Lock(), threading.Event()
     running, most, begun, ended = 0, 0, threading.Semaphore(0), threading.Semaphore(0)
@@ -95,16 +87,6 @@ async def test_B5_one_who_waits_for_a_place_fails_when_hung_calls_took_the_last(
     with pytest.raises(TimeoutError, match="every place"):
         await waiting
     release.set()
-
-
-async def test_B5_a_calls_error_reaches_the_one_who_waits() -> None:
-    def fail() -> None:
-        raise LookupError("no")
-
-    with pytest.raises(LookupError):
-        ModelCalls().run(fail, PATIENCE)
-    with pytest.raises(LookupError):
-        await ModelCalls().arun(fail, PATIENCE)
 
 
 def test_a_call_sees_no_context_of_the_run_that_asked() -> None:

@@ -2,17 +2,14 @@
 
 import os
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from langgraph.store.memory import InMemoryStore
 
 from graphs import persistence
 from graphs.process import deployment
-from graphs.server import app
 from graphs.server.workarounds.named_checkpointer import _CHECKPOINTER
 from graphs.settings import Settings
 
@@ -42,46 +39,6 @@ async def test_the_server_is_given_its_own_and_asks_for_ours_no_more(server: Mod
     async with persistence.checkpointer() as opened:
         assert str(opened) == "its own"
     assert await getattr(server, GET)() == "its own"
-
-
-class _OfServer:
-    """The server's saver, which notes what it is to delete."""
-
-    def __init__(self) -> None:
-        self.deleted: list[str] = []
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        self.deleted.append(thread_id)
-
-
-class _Serving(_Service):
-    clock = staticmethod(time.time)
-
-    @staticmethod
-    def saver_of_server() -> None:
-        """Ours steps aside."""
-
-    @staticmethod
-    def forget(_thread_id: str) -> None:
-        """It holds nothing of threads."""
-
-
-@pytest.mark.parametrize("keeps_its_own", [True, False])
-@pytest.mark.parametrize("is_left", [True, False])
-async def test_its_own_checkpoints_go_with_a_deletion_that_broke_off_and_no_others(
-    server: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, keeps_its_own: bool, is_left: bool
-) -> None:
-    saver = _OfServer()
-    setattr(server, NAMED, saver)
-
-    async def store() -> InMemoryStore:
-        return InMemoryStore()
-
-    monkeypatch.setattr(app, "service_of_process", _Serving)
-    monkeypatch.setattr(app, "_store", store)
-    monkeypatch.setattr(_Serving, "settings", Settings(keeps_its_own=keeps_its_own, data_dir=tmp_path))
-    await (await app._deletions()).clear("a thread", is_left)
-    assert saver.deleted == (["a thread"] if keeps_its_own and is_left else [])
 
 
 async def test_a_server_of_another_shape_is_told_what_to_do(server: ModuleType) -> None:

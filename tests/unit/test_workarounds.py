@@ -109,18 +109,6 @@ async def test_all_threads_that_were_begun_last_are_given_back_and_no_others_are
     assert server.asked_for == 400
 
 
-async def test_threads_that_no_server_would_name_so_keep_no_other_from_being_given_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ours = str(UUID(int=0xABC))
-    others = ["zzzzzzzz-zzzz-zzzz-zzzz-zzzzzzzzzzzz", "of a program", ours.upper(), UUID(int=1).hex]
-    await begun(tmp_path, dict.fromkeys([ours, *others], ""))
-    server = SavingLate({})
-    monkeypatch.setattr(lost_rows, "get_client", server.client)
-    await lost_rows.give_back(Settings(data_dir=tmp_path, single_user=True))
-    assert server.rows == {ours: {"graph_id": "chat"}}
-
-
 async def test_a_row_that_was_saved_before_the_first_run_becomes_its_owners_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,14 +129,3 @@ async def test_a_row_that_was_saved_before_the_first_run_becomes_its_owners_alon
         bobs: {"owner": "eve"},
         known: {"owner": "ada", "graph_id": "other"},
     }
-
-
-async def test_where_nobody_logs_in_a_row_may_name_an_owner_of_the_clients_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    thread_id = str(UUID(int=1))
-    await begun(tmp_path, {thread_id: ""})
-    server = SavingLate({thread_id: {"owner": "sales"}})
-    monkeypatch.setattr(lost_rows, "get_client", server.client)
-    await lost_rows.give_back(Settings(data_dir=tmp_path, single_user=True))
-    assert server.rows == {thread_id: {"owner": "sales", "graph_id": "chat"}}
