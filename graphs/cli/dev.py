@@ -210,6 +210,7 @@ def be_server(url: str, ready: str, local: int | None, kept: Mapping[str, str]) 
     import langgraph_api.cli  # only here, as the next: who asks the doctor needs no server
     import uvicorn
     from langgraph_cli.cli import cli
+    from uvicorn.main import STARTUP_FAILURE
 
     run, stop = langgraph_api.cli.run_server, uvicorn.Server.handle_exit
 
@@ -238,7 +239,10 @@ def be_server(url: str, ready: str, local: int | None, kept: Mapping[str, str]) 
     langgraph_api.cli.run_server = run_server
     uvicorn.Server.handle_exit = handle_exit  # type: ignore[assignment, method-assign]
     threading.Thread(target=watch, name="watch", daemon=True).start()
-    cli(prog_name="langgraph")
+    try:
+        cli(prog_name="langgraph")
+    except SystemExit as ended:
+        sys.exit("Error: the server did not start: it says above why" if ended.code == STARTUP_FAILURE else ended.code)
 
 
 if __name__ == "__main__":
