@@ -39,6 +39,7 @@ _NO_MODEL = "NONE, every run fails: set OPENAI_API_KEY or PALIMPSEST_MODEL=provi
 _EVERY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # what stands for all addresses of a machine, and where it is asked
 _SHIPPED = Path(__file__).parents[1] / "langgraph.json"  # the same as a clone's, for those who have the package only
 _SERVER_MODULES = ("langgraph_api", "langgraph_runtime_inmem")  # what the extra `server` adds
+_STARTUP_FAILURE = 3  # uvicorn's
 _CLOSING_SECONDS = 10  # for connections that are open as the server stops: a stream may be, for hours
 
 
@@ -210,7 +211,6 @@ def be_server(url: str, ready: str, local: int | None, kept: Mapping[str, str]) 
     import langgraph_api.cli  # only here, as the next: who asks the doctor needs no server
     import uvicorn
     from langgraph_cli.cli import cli
-    from uvicorn.main import STARTUP_FAILURE
 
     run, stop = langgraph_api.cli.run_server, uvicorn.Server.handle_exit
 
@@ -242,7 +242,7 @@ def be_server(url: str, ready: str, local: int | None, kept: Mapping[str, str]) 
     try:
         cli(prog_name="langgraph")
     except SystemExit as ended:
-        sys.exit("Error: the server did not start: it says above why" if ended.code == STARTUP_FAILURE else ended.code)
+        sys.exit("Error: the server did not start: it says above why" if ended.code == _STARTUP_FAILURE else ended.code)
 
 
 if __name__ == "__main__":

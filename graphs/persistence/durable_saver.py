@@ -245,8 +245,12 @@ class DurableSaver(BaseCheckpointSaver[str]):
                 for statement in self.sql.copies:
                     await execute(statement, **names)
 
-    # Refused: the stock way empties threads whose newest state is replayed from older checkpoints.
-    aprune = BaseCheckpointSaver.aprune
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Refuse: the stock way empties threads whose newest state is replayed from older checkpoints."""
+        # One of our own: a server warns at its start of a saver that has none.
+        raise NotImplementedError(
+            "aprune is refused: a thread's newest state is replayed from older checkpoints; delete threads that are old"
+        )
 
 
 @dataclass(frozen=True, slots=True)
