@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import shutil
+import signal
 import socket
 import sys
 import threading
@@ -238,6 +239,10 @@ def be_server(url: str, ready: str, local: int | None, kept: Mapping[str, str]) 
     langgraph_api.cli._resolve_port = lambda _, port: port
     langgraph_api.cli.run_server = run_server
     uvicorn.Server.handle_exit = handle_exit  # type: ignore[assignment, method-assign]
+    if (
+        signal.getsignal(signal.SIGHUP) == signal.SIG_DFL
+    ):  # not under nohup: a terminal that closes ends it in order, too
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     threading.Thread(target=watch, name="watch", daemon=True).start()
     try:
         cli(prog_name="langgraph")

@@ -115,7 +115,7 @@ def test_the_command_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.Mo
     assert (nothing.exit_code, "other.json" in nothing.output) == (1, True)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_is_one_process_that_ends_as_it_is_told_with_the_local_model_which_may_end_before(
     how: signal.Signals, tmp_path: Path
 ) -> None:
