@@ -101,25 +101,15 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("node", PLACES)
-async def test_S5_an_emitted_event_arrives_once_as_on_custom_event(node: Callable[..., Any]) -> None:
-    events = [event async for event in graph_of(node).astream_events({}, version="v2")]
-    custom = [event for event in events if event["event"] == "on_custom_event"]
-    assert [(event["name"], event["data"]) for event in custom] == [(CHUNK["name"], CHUNK["payload"])]
-
-
-@pytest.mark.parametrize("node", PLACES)
-async def test_S5_an_emitted_event_arrives_once_in_custom_mode(node: Callable[..., Any]) -> None:
-    stream = graph_of(node).astream({}, stream_mode="custom", subgraphs=True)
-    assert [chunk async for _, chunk in stream] == [CHUNK]
-
-
 @pytest.mark.filterwarnings("ignore:The v3 streaming protocol:langchain_core._api.LangChainBetaWarning")
 @pytest.mark.parametrize("node", PLACES)
-async def test_S5_an_emitted_event_arrives_once_in_the_newest_protocol(node: Callable[..., Any]) -> None:
-    stream = await graph_of(node).astream_events({}, version="v3", transformers=[CustomTransformer])
-    events = [event async for event in stream if event["method"] == "custom"]
-    assert [event["params"]["data"] for event in events] == [CHUNK]
+async def test_S5_an_emitted_event_arrives_once_in_each_stream(node: Callable[..., Any]) -> None:
+    graph = graph_of(node)
+    events = [event async for event in graph.astream_events({}, version="v2") if event["event"] == "on_custom_event"]
+    assert [(event["name"], event["data"]) for event in events] == [(CHUNK["name"], CHUNK["payload"])]
+    assert [chunk async for _, chunk in graph.astream({}, stream_mode="custom", subgraphs=True)] == [CHUNK]
+    newest = await graph.astream_events({}, version="v3", transformers=[CustomTransformer])
+    assert [event["params"]["data"] async for event in newest if event["method"] == "custom"] == [CHUNK]
 
 
 async def test_S5_what_a_node_writes_itself_arrives_once_as_on_custom_event() -> None:
