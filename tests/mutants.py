@@ -499,7 +499,7 @@ MUTANTS = (
     Mutant(
         "what failed for good has no line",
         "memory/updates/update.py",
-        "                yield from self._tell(read)",
+        "                yield from self._tell(read, read.control)",
         "                pass",
         (PROMISES,),
     ),

@@ -103,8 +103,9 @@ def tell(owner: Owner, held: Mapping[str, JournalEntry], fresh: Iterable[Journal
 @transaction
 def append(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[None]:
     """Write the entries; one that is there already gains the messages that it lacks (`JournalEntry.joined`)."""
-    items = yield from read_many(owner.namespace("journal"), [entry.key for entry in entries])
-    yield from tell(owner, entries_in(items, entries[0].epoch) if entries else {}, entries)
+    if entries:
+        held = yield from read_entries(owner, entries[0].epoch, [entry.key for entry in entries])
+        yield from tell(owner, {each.key: each for each in held}, entries)
 
 
 def read_journal(owner: Owner, epoch: str, since: str = "") -> StoreEffects[list[JournalEntry]]:

@@ -9,8 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from typing import Annotated
 
 from langgraph.store.base import Item, MatchCondition
+from pydantic import Field
 
 from memory.control import Control, belongs, read_control
 from memory.door import StoreEffects, delete, list_namespaces, put, read, read_many, scan, side_by_side, transaction
@@ -31,7 +33,7 @@ _MARGIN_SECONDS = 300.0
 _LATE, _LATE_KEPT = "late", 500
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
     """What is known of the time of a turn that is written down after it ended, as the store did not answer then.
 
@@ -42,9 +44,9 @@ class Late:
             then, and its epochs are older than the turn, or none.
     """
 
-    asked: str
+    asked: Annotated[str, Field(min_length=1)]
     at: float
-    is_read: bool
+    is_read: bool = False
 
     def may_be_learned(self, epoch: str, control: Control, thread: ErasedThread) -> bool:
         """Say whether nothing forbids it that the epochs do not tell: in doubt, it is not learned.

@@ -8,10 +8,9 @@ import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
-from pydantic import Field
 from typing_extensions import TypedDict
 
 from memory.control import INITIAL_EDIT
@@ -31,25 +30,19 @@ MOST_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unwritten:
+class Unwritten(Late):
     """One turn that was not written down in time.
 
     Attributes:
-        asked: Id of the user message that it answers.
-        at: When it ended, in seconds since the epoch.
         owner: Whose memory it is, as the owner's `due_key`.
         epochs: Under which epochs it began, as far as anybody knows.
-        is_read: Whether memory could be read when it began.
         model: The assistant's choice as `provider:model`, for whoever reads it later.
         time_zone: The assistant's choice.
         tries: How often it alone could not be written, while other turns could.
     """
 
-    asked: Annotated[str, Field(min_length=1)]
-    at: float
     owner: str
     epochs: TurnEpochs
-    is_read: bool = False
     model: str = ""
     time_zone: str = ""
     tries: int = 0
@@ -82,7 +75,7 @@ class Unwritten:
             epochs=epochs,
             model=self.model,
             time_zone=self.time_zone,
-            late=Late(self.asked, self.at, self.is_read),
+            late=self,
         )
 
     def _slice(self, messages: Sequence[BaseMessage], learn_from: str) -> Sequence[BaseMessage]:

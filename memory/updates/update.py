@@ -252,7 +252,7 @@ class Drain(Job):
         flushed = claim.reading.flushed_after(later, self.config.seen_limit)
         yield from outbox.write_flushed(owner, last.thread_id, last.epoch, flushed)
         if is_done:
-            yield from self._tell(claim, found)
+            yield from self._tell(claim, control, found)
             yield from outbox.change(owner, claim.batch, ())
             return receipt, (yield from self._next(claim.at + 1))
         # The next portion may be about what this one has taught.
@@ -274,7 +274,7 @@ class Drain(Job):
         if unread := [entry for entry in after if entry.state == "dead" or entry.waits == 1]:
             read = yield from self._read(unread, claim.at)
             if read.control.epoch == unread[-1].epoch:
-                yield from self._tell(read)
+                yield from self._tell(read, read.control)
         yield from outbox.change(self.owner, before, after)
         for entry in after:
             logger.warning(
@@ -284,24 +284,29 @@ class Drain(Job):
         self._failed += len(after)
         return (yield from self._next(claim.at + 1))
 
-    def _read_lines(self, claim: _Claim) -> StoreEffects[tuple[dict[str, JournalEntry], frozenset[str], Control]]:
-        """Read what the journal has of a claim's messages, which of them deleted facts came from, and the control."""
+    def _read_lines(self, claim: _Claim) -> StoreEffects[tuple[dict[str, JournalEntry], frozenset[str]]]:
+        """Read what the journal has of a claim's messages, and which of them deleted facts came from."""
         last, ids = claim.batch[-1], [message.id for message in claim.reading.every]
         is_cut = any(entry.kind == "cut" for entry in claim.batch)
         return side_by_side(
             read_held(self.owner, last.epoch, last.thread_id, ids, whole_thread=is_cut),
             forgotten_messages(self.owner, last.epoch, last.thread_id, ids),
-            read_control(self.owner),
         )
 
-    def _tell(self, claim: _Claim, found: Extraction = Extraction()) -> StoreEffects[None]:  # noqa: B008 - frozen
+    def _tell(
+        self,
+        claim: _Claim,
+        control: Control,
+        found: Extraction = Extraction(),  # noqa: B008 - a frozen value
+    ) -> StoreEffects[None]:
         """Write what entries say into the journal.
 
         Args:
             claim: The entries.
+            control: The user's, as it is now.
             found: What the model marked as harmless, and as secrets.
         """
-        held, forgotten, control = yield from self._read_lines(claim)
+        held, forgotten = yield from self._read_lines(claim)
         last, said, owner = claim.batch[-1], claim.reading.for_journal, self.owner
         zone, approval = control.zone or UTC, stricter(self.config.approval, control.approval)
         gone = with_replies(said, forgotten)
