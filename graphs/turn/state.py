@@ -157,11 +157,17 @@ def changes(state: Mapping[str, Any], update: Mapping[str, object]) -> dict[str,
             before: Sequence[BaseMessage] = old or []
             if removes_all(value):
                 value = merge_messages(before, [value])
-            # The length first: a thread is long, and what a cut left of it is shorter.
-            only_adds = len(value) >= len(before) and all(
-                new.id == one.id and new.content == one.content for one, new in zip(before, value, strict=False)
+            added = value[len(before) :]
+            # The length first: a thread is long, and what a cut left of it is shorter. A summary is among what is added
+            # where a client's edit has emptied the list.
+            only_adds = (
+                len(value) >= len(before)
+                and all(one.id != SUMMARY_ID for one in added)
+                and all(
+                    new.id == one.id and new.content == one.content for one, new in zip(before, value, strict=False)
+                )
             )
-            value = value[len(before) :] if only_adds else Overwrite(list(value))
+            value = added if only_adds else Overwrite(list(value))
         if value != old and value != []:
             smaller[key] = value
     return smaller

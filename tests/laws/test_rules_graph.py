@@ -194,6 +194,19 @@ async def test_S2_C8_streams_have_what_changed_in_one_order_and_neither_a_summar
     assert not [message for message in streamed if isinstance(message, RemoveMessage)]
 
 
+async def test_the_turn_after_an_edit_streams_its_answer_alone() -> None:
+    talk, streamed = Talk(context=NARROW), list[Any]()
+    for number in range(14):
+        state = await talk.say(f"{number}:{LONG}")
+    edit = [HumanMessage("I like kiwis.", id=state["messages"][-2].id)]
+    await talk.graph.aupdate_state(talk.who(), {"messages": edit})
+    sent, modes = {"messages": [HumanMessage("Hello.")]}, {"context": talk.context, "stream_mode": "messages"}
+    async for message, _ in talk.graph.astream(sent, talk.who(), **modes):
+        streamed.append(message)
+    assert "They talked." in talk.shown()
+    assert "".join(message.text for message in streamed) == "Noted."
+
+
 @TRANSCRIPTS
 async def test_what_a_client_says_under_the_id_of_summaries_is_said(transcript: Any) -> None:
     talk, another = Talk(context=replace(NARROW, transcript=transcript)), Talk(context=NARROW)
