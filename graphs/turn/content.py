@@ -4,7 +4,7 @@ import mimetypes
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel, ValidationError
@@ -14,6 +14,12 @@ from memory.message import changed
 
 Block = dict[str, Any]
 Message = TypeVar("Message", bound=BaseMessage)
+
+SOURCES_KEY: Final = "palimpsest"
+"""Where an answer says what of memory its model was shown."""
+TOKENS_KEY: Final = "palimpsest_tokens"
+"""A key of its own: that there are sources says that a reply drew on memory."""
+_NOTED = frozenset({SOURCES_KEY, TOKENS_KEY})
 
 NOTHING_SENT = "[{kind} left out: nothing was sent with it]"
 
@@ -60,7 +66,9 @@ def standard(message: Message) -> Message:
 def as_sent(messages: Iterable[Message], is_own: Callable[[AIMessage], bool]) -> list[Message]:
     """Return messages as a model may have them: of answers of another kind, their text, their media and their calls.
 
-    Thoughts, searches and other work of a provider are blocks and fields that no other takes.
+    Thoughts, searches and other work of a provider are blocks and fields that no other takes. Which facts an earlier
+    answer was shown, perhaps before an incognito turn, is no business of any: a model on another machine is sent all
+    that a message holds.
 
     Args:
         messages: Anything that was said.
@@ -77,7 +85,13 @@ def as_sent(messages: Iterable[Message], is_own: Callable[[AIMessage], bool]) ->
         plain: Block = {"content": content, "additional_kwargs": {}, "response_metadata": {}}
         return message.model_copy(update=plain)
 
-    return changed(messages, sent)
+    fit = changed(messages, sent)
+    for at, message in enumerate(fit):
+        told = message.__dict__["response_metadata"]
+        if not _NOTED.isdisjoint(told):
+            kept = {key: value for key, value in told.items() if key not in _NOTED}
+            fit[at] = message.model_copy(update={"response_metadata": kept})
+    return fit
 
 
 def _plain(block: str | Block) -> Block | None:

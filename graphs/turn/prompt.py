@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 from uuid import uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -33,6 +33,8 @@ from graphs.process.models import ainvoke
 from graphs.turn.calls import GARBLED, paired
 from graphs.turn.content import (
     NOTHING,
+    SOURCES_KEY,
+    TOKENS_KEY,
     Refused,
     refused_more,
     remembering,
@@ -256,11 +258,6 @@ async def ask_to_chat(model: BaseChatModel, prompt: Prompt, name: str) -> tuple[
             )  # fmt: skip
         else:
             return remembering(answer, name, refused), prompt
-
-
-SOURCES_KEY: Final = "palimpsest"
-TOKENS_KEY: Final = "palimpsest_tokens"
-"""A key of its own: that there are sources says that a reply drew on memory."""
 
 
 class Sources(TypedDict):

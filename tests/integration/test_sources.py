@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from graphs.turn.prompt import SOURCES_KEY, TOKENS_KEY
+from graphs.turn.content import SOURCES_KEY, TOKENS_KEY
 from memory.control import change_control
 from memory.door import arun
 from memory.facts.profile import edit_section
@@ -41,6 +41,18 @@ async def test_a_reply_of_the_chat_graph_names_the_tokens_of_its_own_prompt() ->
     assert set(first) == {"system", "memory", "recalled", "summary", "messages", "budget"}
     assert first["memory"] > second["memory"] == 0
     assert first["messages"] < second["messages"]
+
+
+async def test_a_provider_is_not_sent_what_earlier_replies_were_shown(talk: Talk) -> None:
+    FactStore(talk.store, "ada").create("Is allergic to peanuts", "knowledge", 0.9)
+    await talk.say("What should I cook?")
+    await talk.say("And for dessert?")
+    replies = [message for message in talk.chat.prompts[-1] if isinstance(message, AIMessage)]
+    assert replies
+    assert not any({SOURCES_KEY, TOKENS_KEY} & reply.response_metadata.keys() for reply in replies)
+    # In an incognito turn neither.
+    await talk.say("And to drink?", mode="incognito")
+    assert not any({SOURCES_KEY, TOKENS_KEY} & each.response_metadata.keys() for each in talk.chat.prompts[-1])
 
 
 async def test_past_turns_and_profile_sections_are_named() -> None:
