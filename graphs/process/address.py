@@ -38,24 +38,32 @@ def leave(folder: Path, url: str) -> None:
 
 
 def take_away(folder: Path, url: str) -> None:
-    """Remove what a server at this URL wrote down; another server's address stays."""
-    if _read_left(folder) == url:
+    """Remove what this process wrote down, as the server at a URL; another server's address stays."""
+    if _read_left(folder) == (url, os.getpid()):
         (folder / FILE).unlink(missing_ok=True)
 
 
 def address_of(folder: Path) -> str:
-    """Return the URL of the server that serves a folder; empty if none does, or it was killed and left its address."""
-    url = urlsplit(_read_left(folder))
-    with suppress(OSError, ValueError), socket.create_connection((url.hostname or "", url.port or 0), timeout=1.0):
-        return url.geturl()
+    """Return the URL of the server that serves a folder; empty if none does, or it was killed and left its address.
+
+    Another program may have its port then, or its process's number.
+    """
+    left, process = _read_left(folder)
+    with suppress(OSError, ValueError):
+        url = urlsplit(left)
+        with suppress(PermissionError):  # another user's
+            os.kill(process, 0)  # asks whether there is such a process
+        with socket.create_connection((url.hostname or "", url.port or 0), timeout=1.0):
+            return left
     return ""
 
 
-def _read_left(folder: Path) -> str:
+def _read_left(folder: Path) -> tuple[str, int]:
     try:
-        return str(json.loads((folder / FILE).read_text())["url"])
+        left = json.loads((folder / FILE).read_text())
+        return str(left["url"]), max(int(left["pid"]), 1)  # 0 and below mean groups of processes
     except (OSError, ValueError, KeyError, TypeError):
-        return ""
+        return "", os.getpid()
 
 
 def close_to_others(paths: Iterable[Path]) -> None:

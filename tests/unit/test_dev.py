@@ -1,5 +1,6 @@
 """What `palimpsest dev` decides before it starts anything."""
 
+import json
 import re
 import socket
 import subprocess
@@ -87,6 +88,14 @@ def test_a_second_server_of_a_folder_says_where_the_first_runs(tmp_path: Path, m
         leave(Path("data"), "http://127.0.0.1:1")  # one that was started without our command
         assert address_of(Path("data")) == url
         assert url in CliRunner().invoke(main, ["dev"]).stderr
+        mine = Path("data/server.json").read_text()
+        killed = subprocess.Popen(["true"])
+        killed.wait()
+        Path("data/server.json").write_text(json.dumps({"url": url, "pid": killed.pid}))
+        assert not address_of(Path("data"))  # another program has its port now
+        take_away(Path("data"), url)
+        assert Path("data/server.json").exists()  # it may be a server of this folder that begins where this one ends
+        Path("data/server.json").write_text(mine)
     assert not address_of(Path("data"))  # the first is gone, whoever has its process's number
     leave(Path("data"), "http://127.0.0.1:1")
     take_away(Path("data"), url)
