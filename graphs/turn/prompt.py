@@ -246,7 +246,7 @@ async def ask_to_chat(model: BaseChatModel, prompt: Prompt, name: str) -> tuple[
                 room, sizes = int(room * _SMALLER), sizes + 1
             if (room, refused) == before:
                 if prompt.tools and refuses_tools(error):
-                    return await ask_to_chat(model, replace(prompt, tools=()), name)
+                    break
                 why = explain(error, name)
                 # Who runs the graph logs the sentence of the error.
                 level = logging.INFO if says_it_all(why) else logging.WARNING
@@ -258,6 +258,8 @@ async def ask_to_chat(model: BaseChatModel, prompt: Prompt, name: str) -> tuple[
             )  # fmt: skip
         else:
             return remembering(answer, name, refused), prompt
+    # Behind the handler: what fails now does not come from what was refused.
+    return await ask_to_chat(model, replace(prompt, tools=()), name)
 
 
 class Sources(TypedDict):

@@ -63,13 +63,14 @@ class Toolless(RecordingModel):
     """A model whose server refuses tools, as Ollama does."""
 
     refusal: str = "registry.ollama.ai/library/gemma3:1b does not support tools"
+    status: int = 400
     told_of_tools: int = 0
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
         def refuse(_: LanguageModelInput) -> AIMessage:
             self.told_of_tools += 1
             error = RuntimeError(self.refusal)
-            error.status_code = 400  # type: ignore[attr-defined]
+            error.status_code = self.status  # type: ignore[attr-defined]
             raise error
 
         return RunnableLambda(refuse)
@@ -89,6 +90,15 @@ async def test_a_model_that_refuses_tools_is_asked_again_without_and_told_of_non
     assert await talk(model, Settings(model="openai:gemma3"), "Hi!", "Are you there?") == ["Hello.", "Yes."]
     assert model.told_of_tools == 1
     assert "openai:gemma3 takes no tools" in caplog.text
+
+
+async def test_how_a_model_that_refused_tools_fails_without_them_is_told_as_it_is() -> None:
+    def away(_: object) -> str:
+        raise ConnectionError
+
+    model = Toolless(respond=away, refusal="No endpoints found that support tool use", status=404)
+    with pytest.raises(RuntimeError, match="No server answers for 'openrouter:m'"):
+        await talk(model, Settings(model="openrouter:m"), "Hi!")
 
 
 class WithoutTools(RecordingModel):
