@@ -81,7 +81,7 @@ class MemoryService:
         self.metrics = Metrics()
         self.summaries = PreparedSummaries(self._config.model_timeout_seconds)
         self.stores = Stores(read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds)
-        self.left = LeftTurns(self._write_down, self._config.sweep_seconds, self._config.drain_seconds)
+        self.left = LeftTurns(self.stores, self._write_down, self._config.sweep_seconds, self._config.drain_seconds)
         self._worker = Worker()
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
         self._done = ByStore[dict[str, float]](dict)

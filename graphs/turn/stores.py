@@ -185,13 +185,17 @@ class LeftTurns:
     Their threads' next turns write them down before that. Told of no end, the end of the process is one.
 
     Args:
+        stores: Says which stores are away: those are asked at the end alone, as a call that hangs would keep all others
+            from being written, and hold its user's lock.
         write: Writes one turn down; blocks. Twice changes nothing.
         pause: Seconds between two tries.
         seconds: How long the end of a process waits that nobody tells of its end.
     """
 
-    def __init__(self, write: Callable[[BaseStore, Closing], None], pause: float, seconds: float) -> None:
-        self._write, self._pause, self._seconds = write, pause, seconds
+    def __init__(
+        self, stores: Stores, write: Callable[[BaseStore, Closing], None], pause: float, seconds: float
+    ) -> None:
+        self._stores, self._write, self._pause, self._seconds = stores, write, pause, seconds
         self._left: dict[Hashable, tuple[BaseStore, Sequence[Closing]]] = {}
         self._ends, self._may_write = threading.Event(), True
         self._writing: Future[None] | None = None
@@ -244,6 +248,8 @@ class LeftTurns:
                 level = logging.WARNING if has_ended else logging.DEBUG
                 with tolerated(logger, "what was left of a thread is not written down", level=level):
                     store, closings = left
+                    if not has_ended and self._stores.is_away(store, "write"):
+                        continue
                     for closing in closings:
                         self._write(store, closing)
                     if self._left.get(thread) is left:  # else more was noted meanwhile

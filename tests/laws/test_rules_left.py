@@ -1,6 +1,7 @@
 """A turn whose writing down failed is written down later: once, as it was said, and never behind an erase."""
 
 import ast
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -50,6 +51,18 @@ async def test_what_was_left_is_written_down_once_though_the_state_still_names_i
     assert await talk.learn() == ["Likes figs", "Likes kiwis", "Likes pears", "Likes plums"]
     assert await look_back(talk.service, talk.store) == 0
     await talk.learn()
+
+
+async def test_the_process_writes_down_what_was_left_once_the_store_is_back_and_asks_it_no_sooner() -> None:
+    talk = Talk(store=Failing(), memory={"sweep_seconds": 0.01})
+    with failing(talk.store):
+        await talk.say("I like figs.")
+        await asyncio.sleep(0.3)
+        assert "figs" not in talk.stored()  # whoever asks on a thread would be answered
+    async with asyncio.timeout(60):
+        while "figs" not in talk.stored():  # noqa: ASYNC110 - another thread writes it
+            await asyncio.sleep(0.01)
+    assert await talk.learn() == ["Likes figs"]
 
 
 async def test_what_a_tool_remembers_in_its_thread_has_no_turn_written_down_twice(tmp_path: Path) -> None:
