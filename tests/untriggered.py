@@ -10,3 +10,6 @@ class Untriggered(MemoryService):
 
     def trigger(self, *_: Any, **__: Any) -> None:
         """Leave it to the test."""
+
+    def wake(self, *_: Any) -> None:
+        """Leave it to the test: a thread beside one that is killed would be counted, and killed, with it."""

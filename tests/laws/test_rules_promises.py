@@ -33,9 +33,7 @@ async def journal(talk: Talk) -> list[tuple[str, str]]:
 
 
 def house_of(talk: Talk) -> House:
-    house = House(talk.store, talk.saver, {}, talk.clock, talk.settings.data_dir)
-    house.service.wake = lambda *_: None  # type: ignore[method-assign]  # what waits is left to the test
-    return house
+    return House(talk.store, talk.saver, {}, talk.clock, talk.settings.data_dir)
 
 
 def process(talk: Talk, messages: list[BaseMessage], kind: Any = "turn", thread: str = "T") -> None:
