@@ -60,7 +60,7 @@ class Entry:
         waits: How often its model could not be asked, or what it says had changed when that had answered.
         not_before: Until when its provider wants not to be asked, in seconds since the epoch.
         state: `dead` needs a hand: it failed for good. Of one that is read now the user's lease tells.
-        error: Sort of the last failure, without any text of the conversation.
+        error: Sort of the last failure, without any text of the conversation; what changed meanwhile is none.
     """
 
     kind: EntryKind
@@ -124,7 +124,7 @@ class Entry:
             config: The delays, and how many attempts there are.
             is_alone: Whether nothing else was read with it. Else it is not given up: another one may be to blame.
         """
-        kind, sort = kind_of(error), type(error).__name__
+        kind, sort = kind_of(error), self.error if isinstance(error, Overtaken) else type(error).__name__
         if kind == "not_now":
             waits, pause = self.waits + 1, asked_to_wait(error, now)
             due = now + max(pause, retry_delay(waits, config))

@@ -281,7 +281,8 @@ class Drain(Job):
                 "update %.12s failed with %s, attempts %d, waits %d, now %s",
                 *(entry.key, type(error).__name__, entry.attempts, entry.waits, entry.state),
             )
-        self._failed += len(after)
+        if not isinstance(error, Overtaken):
+            self._failed += len(after)
         return (yield from self._next(claim.at + 1))
 
     def _read_lines(self, claim: _Claim) -> StoreEffects[tuple[dict[str, JournalEntry], frozenset[str]]]:
