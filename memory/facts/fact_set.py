@@ -56,6 +56,7 @@ class FactSet:
 
     def __post_init__(self) -> None:
         self._control, self._before = self.control, self._stored()
+        self._erased: list[Fact] = []
         self._ids: dict[tuple[Status, str], str] | None = None
 
     # What is there.
@@ -291,6 +292,7 @@ class FactSet:
         if any(fact.status not in HELD for fact in chain.revisions):  # nothing else can be undone to
             self.note_erasure()
         self.bar(chain)
+        self._erased += chain.revisions
         for fact_id in chain.ids:
             self.drop(fact_id)
         self.past = [fact for fact in self.past if fact.id not in chain.ids]
@@ -332,13 +334,11 @@ class FactSet:
         return [fact for fact in self.past if fact is not self._before["history"].get(history_key(fact))]
 
     def over(self) -> list[str]:
-        """Return what facts said that are over, or deleted, since then, and that none says any more."""
-        there = {fact.id for fact in self.every}
-        before = (each for kind in self._before.values() for each in kind.values() if isinstance(each, Fact))
-        gone = [
-            *(fact for fact in self.archived if fact.status != "evicted"),
-            *(f for f in before if f.id not in there),
-        ]
+        """Return what facts said that are over, or erased, since then, and that none says any more.
+
+        What a person is asked about is told nowhere yet: where it goes, nothing of the profile goes with it.
+        """
+        gone = [*(fact for fact in self.archived if fact.status != "evicted"), *self._erased]
         return [fact.content for fact in gone if not self.saying(fact.content)]
 
     def key_of(self, fact_id: str) -> str:

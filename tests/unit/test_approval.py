@@ -8,8 +8,9 @@ from langgraph.store.memory import InMemoryStore
 from memory.archive.entries import aexport
 from memory.config import MemoryConfig
 from memory.door import run
-from memory.facts.changes import Change, Extraction, Outcome
+from memory.facts.changes import Change, Extraction, Outcome, Section
 from memory.facts.fact import Fact, MemoryFull, timestamp
+from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.forget.retention import clean
 from memory.journal.entry import JournalEntry
@@ -100,6 +101,25 @@ def test_what_nobody_decides_ends_with_a_sweep_and_said_again_it_waits_again(per
     assert run(person.store, clean(ADA, person.config, person.clock()))["lapsed"] == 1
     person.says(DIABETES, message="m9")
     assert person.waits() == [DIABETES]
+
+
+@pytest.mark.parametrize("ends", ["no", "sweep", "full"])
+def test_what_was_never_in_use_takes_no_section_along_that_tells_of_what_is(ends: str) -> None:
+    person = Person(max_waiting=1)
+    oslo = person.facts.create("User lives in Oslo", "knowledge", 0.9)
+    person.learns(Extraction(profile=(Section(name="user.personal", text="User lives in Oslo"),)))
+    person.clock.advance(1)
+    bergen = Change(action="corrects", target=oslo.id, content="User lives in Bergen", sources=("m1",))
+    person.learns(Extraction(changes=(replace(bergen, said_at=person.now()),)))
+    if ends == "no":
+        person.facts.retire(person.the_one().id)
+    elif ends == "full":
+        person.says(DIABETES, message="m2")
+    else:
+        person.clock.advance(30 * DAY)
+        run(person.store, clean(ADA, person.config, person.clock()))
+    assert "User lives in Bergen" not in person.waits()
+    assert texts_of(run(person.store, read_profile(ADA, "initial"))) == {"user.personal": "User lives in Oslo"}
 
 
 def test_a_full_queue_lets_the_oldest_go_and_learning_goes_on() -> None:
