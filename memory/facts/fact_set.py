@@ -16,7 +16,17 @@ from memory.control import Control
 from memory.door import delete, put
 from memory.facts.chain import Chain, linked
 from memory.facts.changes import Reason
-from memory.facts.fact import HELD, Fact, FactNotFound, Status, fact_ids, is_protected, to_item
+from memory.facts.fact import (
+    DAY_SECONDS,
+    HELD,
+    Fact,
+    FactNotFound,
+    Status,
+    fact_ids,
+    is_protected,
+    moment,
+    to_item,
+)
 from memory.facts.records import Confirmation, Confirmations, message_keys, text_key
 from memory.namespaces import Kind, Owner
 from memory.text import normalize
@@ -90,6 +100,16 @@ class FactSet:
         """Say whether the limit is reached and nothing that is there may go."""
         active = self.active()
         return len(active) >= self.config.max_facts and all(map(self.is_safe, active))
+
+    def has_lapsed(self, fact: Fact) -> bool:
+        """Say whether a fact has waited for a yes as long as it may. What is quarantined waits until a person answers.
+
+        That counts from when it was proposed last, not from when it was said: an import brings what was said long ago.
+        """
+        days, since, now = self.config.approval_days, moment(fact.updated_at), moment(self.now)
+        if fact.status != "waiting" or not days or since is None or now is None:
+            return False
+        return (now - since).total_seconds() >= days * DAY_SECONDS
 
     def sources_of(self, fact: Fact) -> list[tuple[str, tuple[str, ...]]]:
         """Return the messages that a fact came from, and those that said it again, each with their thread."""
@@ -222,7 +242,7 @@ class FactSet:
         self.said[fact_id] = self.said.get(fact_id, Confirmations()).confirmed(confirmation)
 
     def limit(self, fresh: Collection[str] = ()) -> list[Fact]:
-        """Leave at most `max_facts` active ones, and of those that wait for a person the newest.
+        """Leave at most `max_facts` active ones, and of those that wait for a person the newest, as long as they may.
 
         The order in which they stay is total: protected, then new in this transaction, then confidence, then how often
         it was said again, then the younger, then the id. What goes is kept in history, as `evicted`. What is new and
@@ -249,7 +269,8 @@ class FactSet:
         # What is quarantined stays until a person answers: nobody but a flood would make it go.
         waits = [fact for fact in self.rows.values() if fact.status == "waiting"]
         waits.sort(key=lambda fact: (fact.updated_at, fact.created_at, fact.id), reverse=True)
-        self.let_go(waits[self.config.max_waiting :])
+        most = self.config.max_waiting
+        self.let_go([fact for place, fact in enumerate(waits) if place >= most or self.has_lapsed(fact)])
         return surplus
 
     def bar(self, chain: Chain, *, messages: bool = True) -> None:

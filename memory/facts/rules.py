@@ -9,7 +9,6 @@ from memory.facts.chain import Chain
 from memory.facts.changes import Reason
 from memory.facts.fact import (
     BY_HAND,
-    DAY_SECONDS,
     HELD,
     DuplicateFact,
     Fact,
@@ -22,7 +21,6 @@ from memory.facts.fact import (
     checked_content,
     checked_expiry,
     is_over,
-    moment,
     review_digest,
 )
 from memory.facts.fact_set import FactSet
@@ -191,7 +189,7 @@ def approve(facts: FactSet, fact_id: str, *, source: Source, content: str | None
         content: What it is to say instead, in the person's words.
 
     Raises:
-        FactNotFound: If no waiting fact has the id, or it has waited too long.
+        FactNotFound: If no waiting fact has the id.
         MemoryFull: If every fact that is there is protected: it goes on waiting.
         ValueError: If the source is none of a person's, or the content is invalid or holds a secret.
     """
@@ -326,10 +324,8 @@ def _take_back(facts: FactSet, done: UndoneFacts) -> None:
 def sweep(facts: FactSet, now: float) -> tuple[int, int]:
     """Move facts that hold no longer into history, and let go of what has waited for a yes as long as it may.
 
-    What is quarantined waits until a person answers.
-
     Args:
-        facts: All of them.
+        facts: All of them, as they are now.
         now: Seconds since 1970.
 
     Returns:
@@ -338,11 +334,6 @@ def sweep(facts: FactSet, now: float) -> tuple[int, int]:
     over = [fact for fact in facts.active() if is_over(fact, now)]
     for fact in over:
         facts.archive(fact.id, "ended")
-    days, lapsed = facts.config.approval_days, list[Fact]()
-    for fact in facts.rows.values() if days else ():
-        # Not since it was said: an import brings what was said long ago.
-        since = moment(fact.updated_at)
-        if fact.status == "waiting" and since and since.timestamp() <= now - days * DAY_SECONDS:
-            lapsed.append(fact)
+    lapsed = [fact for fact in facts.rows.values() if facts.has_lapsed(fact)]
     facts.let_go(lapsed)
     return len(over), len(lapsed)

@@ -103,6 +103,13 @@ def test_what_nobody_decides_ends_with_a_sweep_and_said_again_it_waits_again(per
     assert person.waits() == [DIABETES]
 
 
+def test_what_nobody_decides_ends_with_the_next_update_also_where_nothing_sweeps(person: Person) -> None:
+    person.says(DIABETES)
+    person.clock.advance(30 * DAY)
+    person.says(FIGS, message="m2")
+    assert (person.waits(), person.used()) == ([], [FIGS])
+
+
 @pytest.mark.parametrize("ends", ["no", "sweep", "full"])
 def test_what_was_never_in_use_takes_no_section_along_that_tells_of_what_is(ends: str) -> None:
     person = Person(max_waiting=1)
