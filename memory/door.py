@@ -289,6 +289,7 @@ def run(
     Raises:
         MemoryBusy: If others write for longer than a transaction waits.
         asyncio.InvalidStateError: If the store works on the event loop that a transaction would block.
+        RuntimeError: If that loop has ended.
     """
 
     def batch(ops: Batch) -> list[Any]:
@@ -304,6 +305,8 @@ def run(
         if isinstance(loop, asyncio.AbstractEventLoop):
             if loop is _running_loop():
                 raise asyncio.InvalidStateError(f"{ON_LOOP}: the store works on this loop")
+            if loop.is_closed():  # asyncio would say so, too, and warn of what it did not begin
+                raise RuntimeError("the event loop of the store has ended")
             return asyncio.run_coroutine_threadsafe(_awrite(store, asked, patience), loop).result()
         with ExitStack() as turns:
             for name in asked.names:

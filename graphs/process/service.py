@@ -184,9 +184,6 @@ class MemoryService:
 
     def _write_down(self, store: BaseStore, closing: Closing) -> None:
         """Write a turn down that was left; as this process closes, it is learned before the end."""
-        loop = getattr(store, "loop", None)
-        if loop and loop.is_closed():
-            raise RuntimeError("the event loop of the store has ended")
         if run(store, close_turn(closing, self.clock(), self._config.max_wait_seconds)):
             self.trigger(store, closing)
 

@@ -122,6 +122,16 @@ async def test_a_synchronous_call_on_the_loop_of_its_store_says_at_once_what_to_
         assert await contents(store) == {"Likes figs": 1}
 
 
+def test_a_write_to_a_store_whose_loop_has_ended_says_so_and_begins_nothing(tmp_path: Path) -> None:
+    async def stored() -> BaseStore:
+        async with open_store(tmp_path / "store.sqlite") as store:
+            return store
+
+    # A coroutine that nobody awaits would fail this test.
+    with pytest.raises(RuntimeError, match="has ended"):
+        FactStore(asyncio.run(stored()), "ada").create("Likes figs", "preference", 0.5)
+
+
 async def test_one_users_write_waits_for_no_other_user() -> None:
     class Held(InMemoryStore):
         async def abatch(self, ops: Iterable[Op]) -> list[Result]:
