@@ -40,11 +40,12 @@ def finished(work: Coroutine[Any, Any, T]) -> T:
 
 
 def without_await(hook: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
-    """Return the method that does what this one does, for an agent that is called without `await`."""
+    """Return the method that does what this one does, or a subclass's, for an agent that is called without `await`."""
 
     @functools.wraps(hook)
-    def waits(*args: Any, **kwargs: Any) -> T:
-        return finished(hook(*args, **kwargs))
+    def waits(of: object, *args: Any, **kwargs: Any) -> T:
+        work: Coroutine[Any, Any, T] = getattr(of, hook.__name__)(*args, **kwargs)
+        return finished(work)
 
     return waits
 

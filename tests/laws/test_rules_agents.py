@@ -142,6 +142,21 @@ async def test_a_model_that_fails_loses_nothing_and_is_written_down_once(door: s
     assert talk.read() == Counter(["I like figs.", "Are you there?"])
 
 
+@pytest.mark.parametrize("door", AGENTS)
+async def test_what_a_subclass_does_as_an_agent_begins_is_done_with_await_and_without(door: str) -> None:
+    begun = []
+
+    class Noting(PalimpsestMemory):
+        async def abefore_agent(self, state: Any, runtime: Runtime[Any]) -> Any:
+            begun.append(runtime)
+            return await super().abefore_agent(state, runtime)
+
+    talk = Talk(door, around=lambda memory: [Noting(service=memory.service)])
+    await talk.say("I like figs.")
+    assert len(begun) == 1
+    assert await talk.learn() == ["Likes figs"]
+
+
 async def test_a_question_is_written_down_before_the_model_is_called(door: str) -> None:
     talk = Talk(door)
     before: list[bool] = []
