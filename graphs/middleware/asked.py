@@ -126,7 +126,7 @@ async def refused_in_earlier_runs(thread: Thread, asked: object) -> list[AnyMess
 async def is_cleared(thread: Thread) -> bool:
     """Say whether a client has removed all messages since the thread's last run; what nodes remove is trimmed alone.
 
-    The summary would be told for good. Asked in the run that follows.
+    Its summary must go then, or it would be told for good. To be asked in the run that follows.
     """
     running, saver = thread.running, ensure_config().get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER)
     # It stands near the end: a long thread is not looked through before each call of a model.

@@ -101,7 +101,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     """
 
     name = "PalimpsestMemory"
-    """Which its nodes have."""
+    """The instance's name, which its nodes have."""
     state_schema = MemoryKeys
     transformers = tuple(stream_transformers())
 

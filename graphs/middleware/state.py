@@ -84,7 +84,8 @@ def thread_in(
 
     Args:
         state: The agent's state.
-        memory: What the instance that asks keeps of it: it has no use for what programs wrote in somebody's place.
+        memory: What the instance that asks keeps of it, which is not given what programs wrote in somebody's place.
+            `None` for who keeps nothing, and is given all messages.
         messages: Other messages than those of the state.
     """
     said: list[Any] = [*(state.get("messages") or ())] if messages is None else [*messages]

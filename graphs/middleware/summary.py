@@ -83,7 +83,7 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
     """
 
     name = "PalimpsestSummary"
-    """Which its nodes have."""
+    """The instance's name, which its nodes have."""
     state_schema = SummaryKeys
 
     def __init__(

@@ -198,8 +198,8 @@ def refuses_tools(error: BaseException) -> bool:
     """Return whether a call may have failed because the model cannot call tools, so that it may be asked without.
 
     Ollama says "does not support tools", vLLM "tool choice requires --enable-auto-tool-choice", OpenRouter
-    "No endpoints found that support tool use", llama.cpp "tools param requires --jinja flag"; LangChain's base class
-    raises the former of a model of one's own.
+    "No endpoints found that support tool use", llama.cpp "tools param requires --jinja flag". For a model of one's own
+    without `bind_tools`, LangChain's base class raises `NotImplementedError`.
     """
     is_named = status_of(error) in _REFUSED_REQUEST | {404, 500, 501} and "tool" in str(error).lower()
     return is_named or isinstance(error, NotImplementedError)
