@@ -213,10 +213,12 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
 
     def _read(self, state: object) -> tuple[Sequence[BaseMessage], dict[str, Any]]:
         """Return a state's messages and its context: of a mapping, a pydantic model or a dataclass."""
-        state = state if isinstance(state, Mapping) else getattr(state, "__dict__", {})
-        said, context = state.get(self.input_messages_key), state_of(state.get("context"))
+        key = self.input_messages_key
+        if not isinstance(state, Mapping):
+            state = {each: getattr(state, each, None) for each in (key, "context")}
+        said, context = state.get(key), state_of(state.get("context"))
         if said is None:
-            raise ValueError(f"the state has no {self.input_messages_key!r}: set input_messages_key to its messages")
+            raise ValueError(f"the state has no {key!r}: set input_messages_key to its messages")
         return _with_ids(said, context), context
 
 

@@ -1,6 +1,7 @@
 """Summarizing a conversation: what is cut, what is asked, what the hook is given."""
 
 import threading
+from dataclasses import make_dataclass
 from typing import Any
 
 import pytest
@@ -21,6 +22,14 @@ def test_C5_a_hook_may_interrupt_the_graph() -> None:
 
     with pytest.raises(GraphInterrupt):
         summarize(talk(5), memory_flush_hook=hook)
+
+
+@pytest.mark.parametrize("slots", [False, True])
+def test_C7_the_state_may_be_a_dataclass(slots: bool) -> None:
+    kind = make_dataclass("Mine", [("messages", list), ("context", dict)], slots=slots)
+    update = make_node().invoke(kind(talk(10), {"other": 1}))
+    assert update["context"]["running_summary"].summary == "what was said"
+    assert update["context"]["other"] == 1
 
 
 def test_C1_more_than_the_model_can_take_is_summarized_in_several_calls_and_nothing_is_left_out() -> None:
