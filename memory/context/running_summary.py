@@ -124,14 +124,19 @@ class DividedMessages:
         """Return what is left after these of the live messages, oldest first, went into `summary`."""
         before = self.running or RunningSummary("")
         ids = [str(one.id) for one in leaving]
-        gone = {*ids}
-        end = next(at for at, one in enumerate(self.live, 1) if one.id == leaving[-1].id)
+        # By what they are, as two of one id may be there: the newest question stays, whatever its id.
+        live, end, awaited = list[BaseMessage](), 0, [*reversed(leaving)]
+        for at, one in enumerate(self.live, 1):
+            if awaited and one is awaited[-1]:
+                awaited.pop()
+                end = at
+            else:
+                live.append(one)
         moves_on = end > self.kept
         passed = self.live[: end if moves_on else self.kept]
-        kept = {str(message.id) for message in (*self.system, *passed)} - gone
+        kept = {str(message.id) for message in (*self.system, *passed)}.difference(ids)
         last = ids[-1] if moves_on else before.last_summarized_message_id
-        live = tuple(one for one in self.live if one.id not in gone)
-        return replace(self, live=live, running=before.extended(summary, ids, last=last, kept=kept))
+        return replace(self, live=tuple(live), running=before.extended(summary, ids, last=last, kept=kept))
 
 
 def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> DividedMessages:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from memory.context.running_summary import REMEMBERED_IDS, RunningSummary, rehydrate
-from tests.summarizing import saying, summarize, talk
+from tests.summarizing import human, saying, summarize, talk
 from tests.threads import word_counter, words
 
 
@@ -46,6 +46,13 @@ def test_a_running_summary_comes_back_from_a_checkpoint_as_itself_and_knows_whic
 @pytest.mark.parametrize("ids", [b"", b"garbage", None, 7, "abc"])
 def test_ids_in_no_form_of_ours_are_none(ids: object, name: str) -> None:
     assert rehydrate({"summary": "S", name: ids}) == RunningSummary("S", set(), None)
+
+
+def test_C1_the_newest_question_stays_though_another_of_its_id_leaves() -> None:
+    said = [*talk(10)[:-1], human("h1")]
+    result = summarize(said)
+    assert result.cut
+    assert result.messages[-1] is said[-1]
 
 
 def test_a_client_sees_the_ids_themselves() -> None:
