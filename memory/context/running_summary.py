@@ -81,15 +81,14 @@ def rehydrate(value: object) -> RunningSummary | None:
     Returns:
         The running summary, or `None` where there is no summary text in it.
     """
-    if isinstance(value, RunningSummary) and value.summary:
+    if isinstance(value, RunningSummary) and value.summary and isinstance(value.summarized_message_ids, set):
         return value
     told = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
-    if not (summary := told.get("summary")):
-        return None
+    summary = told.get("summary")
     try:
         if isinstance(summary, list):  # langmem keeps content blocks where a model answered with them
             summary = str(AIMessage(summary).text)
-        return read_as(RunningSummary, {**told, "summary": summary}, needed=["summary"])
+        return read_as(RunningSummary, {**told, "summary": summary}, needed=["summary"]) if summary else None
     except ValueError:
         return None
 

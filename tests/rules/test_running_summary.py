@@ -1,6 +1,7 @@
 """What a thread remembers of summarized messages stays small."""
 
 import json
+from typing import Any
 from uuid import uuid4
 
 import orjson
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from memory.context.running_summary import REMEMBERED_IDS, RunningSummary, rehydrate
+from memory.context.running_summary import REMEMBERED_IDS, RunningSummary, rehydrate, summarized_ids
 from tests.summarizing import human, saying, summarize, talk
 from tests.threads import word_counter, words
 
@@ -46,6 +47,18 @@ def test_a_running_summary_comes_back_from_a_checkpoint_as_itself_and_knows_whic
 @pytest.mark.parametrize("ids", [b"", b"garbage", None, 7, "abc"])
 def test_ids_in_no_form_of_ours_are_none(ids: object, name: str) -> None:
     assert rehydrate({"summary": "S", name: ids}) == RunningSummary("S", set(), None)
+
+
+@pytest.mark.parametrize("summary", ["", [], [{"type": "thinking", "thinking": "What to say?"}], None])
+def test_a_summary_without_words_stands_for_nothing(summary: object) -> None:
+    assert rehydrate({"summary": summary, "summarized_message_ids": ["h1"]}) is None
+
+
+@pytest.mark.parametrize("ids", [["h1", "a1"], ("h1", "a1")])
+def test_ids_that_a_program_puts_there_as_a_list_are_a_set(ids: Any) -> None:
+    running = RunningSummary("S", set(), "a1")
+    running.summarized_message_ids = ids
+    assert summarized_ids(talk(3), running) == {"h1", "a1"}
 
 
 def test_C1_the_newest_question_stays_though_another_of_its_id_leaves() -> None:
