@@ -267,9 +267,10 @@ _NEEDED: Final = ("content", "category", "confidence", "status", "source")
 
 
 def to_item(fact: Fact) -> dict[str, object]:
-    """Return the JSON form of a fact that the store keeps; an empty text says nothing, and is left out."""
+    """Return the JSON form of a fact that the store keeps; an empty text, or no edit, says nothing, and is left out."""
     item = plain(fact)
-    return {**{name: value for name, value in item.items() if value != ""}, "schema": SCHEMA}
+    said = {name: value for name, value in item.items() if value != "" and (name, value) != ("edit", 0)}
+    return {**said, "schema": SCHEMA}
 
 
 def from_item(value: Mapping[str, object], *, epoch: str, created_at: str) -> Fact:
