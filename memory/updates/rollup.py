@@ -103,16 +103,19 @@ def _begin(job: Job) -> StoreEffects[_Plan | None]:
     if progress.looked == today:
         return None
     yield [replace(progress, looked=today).put(owner)]
-    profile, after = texts_of((yield from read_profile(owner, control.epoch))), progress.until
-    text = profile.get(SECTION, "")
-    # It went with what was erased, or may tell, in other words, of a fact that was deleted by hand since. A day to come
-    # was told under a clock that was ahead: all since then would wait for it.
-    if not text or progress.edit != control.edit or after >= today:
-        text, after = "", days_before(today, DAYS + 1)
+    profile = texts_of((yield from read_profile(owner, control.epoch)))
+    text, after, anew = profile.get(SECTION, ""), progress.until, days_before(today, DAYS + 1)
+    # It went with what was erased. A day to come was told under a clock that was ahead: all since then would wait.
+    if not text or after >= today:
+        text, after = "", anew
     past = yield from read_past(owner, control.epoch)
-    lines = [entry for entry in past if entry.source == "cut" and after < entry.written < today]
-    if not lines:
+    over = [entry for entry in past if entry.source == "cut" and entry.written < today]
+    if all(entry.written <= after for entry in over):
         return None
+    # It may tell, in other words, of a fact that was deleted by hand since.
+    if progress.edit != control.edit:
+        text, after = "", min(after, anew)
+    lines = [entry for entry in over if entry.written > after]
     lines.sort(key=lambda entry: (entry.written, entry.key))
     return _Plan([*chunks(lines)], text, Progress(lines[-1].written, today, control.edit), profile, control)
 

@@ -6,6 +6,7 @@ from memory.config import MemoryConfig
 from memory.control import INITIAL_EPOCH
 from memory.door import run
 from memory.facts.profile import read_profile, texts_of
+from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage, iso_time
@@ -56,6 +57,24 @@ async def test_a_roll_up_writes_history_once_a_day() -> None:
     assert profile(bench) == {"history.recent": "account 1"}
     assert not await bench.updater.aroll_up(ADA)
     assert len(bench.model.prompts) == 1
+
+
+async def test_a_new_day_is_added_and_an_edit_by_hand_has_all_told_anew_with_the_next_one_alone() -> None:
+    bench = bench_of_days(0, 1, 2, 4)
+    for days in (2, 1):
+        bench.clock.advance(days * 86_400)
+        assert await bench.updater.aroll_up(ADA)
+    assert [journal_of(bench, at) for at in (0, 1)] == [[day(0), day(1)], [day(2)]]
+    assert "account 1" in bench.model.prompts[1][0].text
+    facts = FactStore(bench.store, ADA, clock=bench.clock)
+    facts.delete(facts.create("Likes figs", "preference", 0.9).id)
+    bench.clock.advance(86_400)
+    assert not await bench.updater.aroll_up(ADA)
+    assert profile(bench) == {"history.recent": "account 2"}
+    bench.clock.advance(86_400)
+    assert await bench.updater.aroll_up(ADA)
+    assert journal_of(bench, 2) == [day(0), day(1), day(2), day(4)]
+    assert "account 2" not in bench.model.prompts[2][0].text
 
 
 async def test_a_failing_model_leaves_the_roll_up_due_on_the_next_day() -> None:
