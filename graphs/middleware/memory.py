@@ -87,8 +87,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             stricter.
         memory_model: What reads conversations in the background: `provider:model`, or a model of this process. By
             default that of the deployment; where none is configured, the agent's own model.
-        tools: What the model may do with memory itself: `search_memory`, `read_conversation`, `remember`, `forget`,
-            `list_memories`.
+        tools: What the model may do with memory itself: `search_memory`, `read_conversation`, `list_memories`,
+            `remember`, `forget`, `restore`.
         time_zone: Time zone of a user who has set none.
         cache_ttl_seconds: How long the provider caches a prompt; an older one may be rearranged.
         learn_refused: Whether what is said is written down as a run begins, whatever other middleware makes of it.
