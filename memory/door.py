@@ -265,7 +265,8 @@ async def _perform(effects: Generator[Any, Any, T], handlers: Handlers, *, aside
         except Exception as error:  # whatever it is, the generator decides
             # LangGraph's InMemoryStore fails a search while another thread writes: a dict changes "during iteration".
             # It has written nothing of the batch by then.
-            if tries and isinstance(error, RuntimeError) and str(error).endswith("during iteration"):
+            is_race = isinstance(error, RuntimeError) and str(error).endswith("during iteration")
+            if tries and is_race and isinstance(effect, list):  # the effects of a transaction have ended with it
                 step, tries = iter([effect]).__next__, tries - 1
             else:
                 step, tries = partial(effects.throw, error), _TRIES

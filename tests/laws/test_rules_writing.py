@@ -152,3 +152,18 @@ async def test_one_users_write_waits_for_no_other_user() -> None:
     goes_on.set()
     await asyncio.gather(held, waits)
     assert await contents(store) == {"Likes figs": 1, "Likes plums": 1}
+
+
+async def test_a_store_whose_search_never_ends_well_is_told_as_that_and_no_write_counts_as_done() -> None:
+    class Disturbed(InMemoryStore):
+        def batch(self, ops: Iterable[Op]) -> list[Result]:
+            raise RuntimeError("dictionary changed size during iteration")
+
+        async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+            return self.batch(ops)
+
+    facts = FactStore(Disturbed(), "ada")
+    with pytest.raises(RuntimeError, match="during iteration"):
+        await facts.acreate("Likes figs", "preference", 0.5)
+    with pytest.raises(RuntimeError, match="during iteration"):
+        facts.create("Likes figs", "preference", 0.5)
