@@ -55,7 +55,7 @@ MUTANTS = (
     Mutant(
         "a secret comes back by an echo in a later turn",
         "memory/screening/values.py",
-        "lengths = frozenset(self.digests.values())",
+        "lengths = frozenset(digests.values())",
         "lengths = frozenset[int]()",
         ("tests/laws/test_rules_secrets.py",),
     ),

@@ -5,8 +5,8 @@ case do not count: `plover-7731` is told by "p l o v e r 7 7 3 1", too, and its 
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Final, Self
 
@@ -27,11 +27,12 @@ class SecretValues:
 
     Attributes:
         key: The user's own, random; empty where no value is known.
-        digests: Of each value, and of its digits, with the number of characters; the oldest first.
+        digests: Of each value, and of its digits, with the number of characters; the oldest first. As a list: Postgres
+            keeps no order of a mapping's keys.
     """
 
     key: str = ""
-    digests: Mapping[str, int] = field(default_factory=dict)
+    digests: tuple[tuple[str, int], ...] = ()
 
     def learned(self, values: Iterable[str], key: str, least: int = _LEAST) -> Self:
         """Return what is known once these values are known, too: the newest 400 digests.
@@ -43,14 +44,14 @@ class SecretValues:
         """
         after, wholes = replace(self, key=self.key or key), ["".join(_runs(value)) for value in values]
         forms = dict.fromkeys([*wholes, *("".join(filter(str.isdigit, whole)) for whole in wholes)])
-        fresh = {after._digest(each): len(each) for each in forms if least <= len(each) <= _LONGEST}
-        if fresh.keys() <= self.digests.keys():
-            return self
-        return replace(after, digests=dict([*{**self.digests, **fresh}.items()][-_MOST:]))
+        told = [(after._digest(each), len(each)) for each in forms if least <= len(each) <= _LONGEST]
+        fresh = [each for each in told if each not in self.digests]
+        return replace(after, digests=(*self.digests, *fresh)[-_MOST:]) if fresh else self
 
     def are_in(self, text: str) -> bool:
         """Say whether a text repeats one of them."""
-        lengths = frozenset(self.digests.values())
+        digests = dict(self.digests)
+        lengths = frozenset(digests.values())
         longest, runs = max(lengths, default=0), _runs(text) if lengths else []
         for at in range(len(runs)):
             joined = ""
@@ -58,7 +59,7 @@ class SecretValues:
                 joined += run
                 if len(joined) > longest:
                     break
-                if len(joined) in lengths and self._digest(joined) in self.digests:
+                if len(joined) in lengths and self._digest(joined) in digests:
                     return True
         return False
 

@@ -1,8 +1,12 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.forms import plain, read_as
 from memory.screening.door import is_instruction_like, secrecy
+from memory.screening.values import NO_SECRETS, SecretValues
 
 SECRETS = [
     "User's password is hunter2",
@@ -207,3 +211,12 @@ def test_code_versions_and_the_theatre_are_no_orders(text: str) -> None:
 def test_any_text_can_be_screened(text: str) -> None:
     assert secrecy(text) in ("secret", "suspected", None)
     assert is_instruction_like(text) in (True, False)
+
+
+def test_of_very_many_secrets_the_newest_are_known_whatever_becomes_of_the_order_of_keys_in_a_store() -> None:
+    known, codes = NO_SECRETS, range(1000, 1250)
+    for code in codes:
+        stored = json.dumps(plain(known.learned([f"plover-{code}"], "ada's")), sort_keys=True)
+        known = read_as(SecretValues, json.loads(stored))
+    # Of each, the whole and its digits are kept.
+    assert [code for code in codes if known.are_in(f"It is {code}.")] == [*codes[-200:]]
