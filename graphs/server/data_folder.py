@@ -20,22 +20,27 @@ _GONE = "the server's data folder was moved, deleted or replaced: put it back, o
 
 
 def data_is_there(files: Sequence[Path]) -> Guard:
-    """Return what answers 503 while a file that this server has open is not where it was.
+    """Return what answers 503 while a file that this server has open is not where it was; the log says so once.
 
     Args:
         files: The files; one that is not there at the first request is not the server's.
     """
     opened: dict[Path, object] = {}
+    is_said = False
 
     async def guard(_: HTTPConnection) -> ASGIApp | None:
+        nonlocal is_said
         if not files:  # in a database: no request waits for a thread that has nothing to look at
             return None
         found = await asyncio.to_thread(lambda: {path: _identity(path) for path in files})
         if not opened:
             opened.update((path, identity) for path, identity in found.items() if identity)
         if all(found[path] == identity for path, identity in opened.items()):
+            is_said = False
             return None
-        logger.error(_GONE)
+        if not is_said:
+            logger.error(_GONE)
+        is_said = True
         return JSONResponse({"detail": _GONE}, 503)
 
     return guard
