@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
@@ -88,6 +89,7 @@ def serve(host: str, port: int | None, config: Path | None, given: Sequence[str]
         f"{network}Stop     Ctrl-C\n"
     )
     os.umask(0o077)  # the server keeps what is said in pickles of its own
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a Ctrl-C waits until `be_server` has told how it ends
     # Of an option given twice the later one counts.
     command = ["dev", "--host", host, "--port", str(port), "--no-browser", "--no-reload"]
     command += ["--n-jobs-per-worker", "10", "--config", str(served), *given]
@@ -209,6 +211,10 @@ def be_server(url: str, ready: str, local: int | None, kept: Mapping[str, str]) 
         local: The process of the local model, a child of this one, which ends with it.
         kept: Variables that no file takes the place of.
     """
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # nothing is to save before the server listens
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
     import langgraph_api.cli  # only here, as the next: who asks the doctor needs no server
     import uvicorn
     from langgraph_cli.cli import cli
@@ -227,7 +233,8 @@ def be_server(url: str, ready: str, local: int | None, kept: Mapping[str, str]) 
 
     def watch() -> None:
         wait_until_answering(f"{url}/ok")
-        click.echo(ready)
+        with suppress(OSError):  # who reads it may be gone
+            click.echo(ready)
         if local:
             _, status = os.waitpid(local, 0)
             code = os.waitstatus_to_exitcode(status)
@@ -239,9 +246,8 @@ def be_server(url: str, ready: str, local: int | None, kept: Mapping[str, str]) 
     langgraph_api.cli._resolve_port = lambda _, port: port
     langgraph_api.cli.run_server = run_server
     uvicorn.Server.handle_exit = handle_exit  # type: ignore[assignment, method-assign]
-    if (
-        signal.getsignal(signal.SIGHUP) == signal.SIG_DFL
-    ):  # not under nohup: a terminal that closes ends it in order, too
+    # Not under nohup: a terminal that closes ends it in order, too.
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     threading.Thread(target=watch, name="watch", daemon=True).start()
     try:

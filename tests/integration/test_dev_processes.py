@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from urllib.request import urlopen
@@ -126,11 +127,19 @@ def test_it_is_one_process_that_ends_as_it_is_told_with_the_local_model_which_ma
     log = tmp_path / "log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            command, cwd=tmp_path, env={**variables, "PALIMPSEST_EMBEDDER": "none"}, stdout=output, stderr=output
+            command,
+            cwd=tmp_path,
+            env={**variables, "PALIMPSEST_EMBEDDER": "none"},
+            stdout=output,
+            stderr=output,
+            umask=0o022,
         )
     try:
         eventually(lambda: "Ctrl-C" in log.read_text(), timeout=240)
         assert f"Ready    http://127.0.0.1:{port}" in log.read_text()
+        kept = [*tmp_path.glob(".palimpsest/*"), *tmp_path.glob(".langgraph_api/*")]
+        assert {"store.sqlite", "checkpoints.sqlite", "store.pckl"} <= {path.name for path in kept}
+        assert not [path.name for path in kept if path.stat().st_mode & 0o077]
         (local,) = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
         if how == signal.SIGINT:
             os.kill(int(local), signal.SIGKILL)
@@ -142,3 +151,50 @@ def test_it_is_one_process_that_ends_as_it_is_told_with_the_local_model_which_ma
         eventually(lambda: not Path(f"/proc/{local}").exists())
     finally:
         server.kill()
+
+
+def test_who_reads_no_more_what_it_says_ends_neither_it_nor_its_look_at_the_local_model(tmp_path: Path) -> None:
+    (tmp_path / "xllamacpp.py").write_text(STAND_IN_FOR_LLAMA)
+    (weights := tmp_path / "some.gguf").touch()
+    variables = {"PYTHONPATH": f"{tmp_path}:{HOUSE}", "PALIMPSEST_LOCAL_MODEL": str(weights), "HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "palimpsest", "dev", "--port", str(port := free_port())]
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            command,
+            cwd=tmp_path,
+            env={**variables, "PALIMPSEST_EMBEDDER": "none"},
+            stdout=subprocess.PIPE,
+            stderr=output,
+        )
+    try:
+        assert server.stdout
+        server.stdout.close()
+        eventually(lambda: answers(f"http://127.0.0.1:{port}/ok"), timeout=240)
+        (local,) = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+        os.kill(int(local), signal.SIGKILL)
+        eventually(lambda: "The local model ended with exit code -9: start again." in log.read_text())
+        assert "Exception in thread" not in log.read_text()
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.mark.parametrize("after_seconds", [0.0, 0.3, 1.0, 2.0])
+def test_an_interrupt_while_it_starts_ends_it_without_a_traceback(after_seconds: float, tmp_path: Path) -> None:
+    variables = {"PYTHONPATH": str(HOUSE), "PALIMPSEST_LOCAL_BASE_URL": "http://127.0.0.1:9/v1", "HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "palimpsest", "dev", "--port", str(free_port())]
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            command, cwd=tmp_path, env={**variables, "PALIMPSEST_EMBEDDER": "none"}, stdout=output, stderr=output
+        )
+    try:
+        eventually(lambda: "Starting the server" in log.read_text(), timeout=60)
+        time.sleep(after_seconds)
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) in (-signal.SIGINT, 0)  # 0 where it was a server by then, and ended as one
+        assert "Traceback" not in log.read_text()
+    finally:
+        server.kill()
+        server.wait()
