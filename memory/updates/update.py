@@ -67,6 +67,7 @@ class _Claim:
         snapshot: What is known of the user, as the model is shown.
         marked: What the model marked in the portions before. A worker that dies between two takes that along: what it
             read waits for a yes then.
+        unmarked: Ids of the messages there that it did not mark as harmless: a long one may go on in the next portion.
     """
 
     at: int
@@ -76,6 +77,7 @@ class _Claim:
     parts: Sequence[tuple[StoredMessage, ...]]
     snapshot: MemorySnapshot
     marked: Extraction = Extraction()  # noqa: RUF009 - a frozen value
+    unmarked: frozenset[str] = frozenset()
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -203,8 +205,8 @@ class Drain(Job):
 
     async def _extract(self, claim: _Claim) -> Extraction:
         """Return what a model finds in the next portion, with what it marked in all so far."""
-        found, marked = Extraction(), claim.marked
-        if claim.parts[0]:
+        found, marked, here = Extraction(), claim.marked, {message.id for message in claim.parts[0]}
+        if here:
             extract = partial(
                 extract_facts,
                 messages=claim.parts[0],
@@ -214,7 +216,9 @@ class Drain(Job):
                 time_zone=claim.control.zone,
             )
             found = await self.ask(claim.batch[-1].model, "extraction", extract)
-        return replace(found, harmless=marked.harmless | found.harmless, secrets=marked.secrets + found.secrets)
+        # Of a message in several portions each has to be harmless.
+        harmless = (marked.harmless - here) | (found.harmless - claim.unmarked)
+        return replace(found, harmless=harmless, secrets=marked.secrets + found.secrets)
 
     @transaction
     def _apply(self, claim: _Claim, found: Extraction) -> StoreEffects[tuple[UpdateReceipt, _Claim | None]]:
@@ -257,7 +261,8 @@ class Drain(Job):
             return receipt, (yield from self._next(claim.at + 1))
         # The next portion may be about what this one has taught.
         snapshot = yield from read_snapshot(owner)
-        return receipt, replace(claim, parts=rest, snapshot=snapshot, marked=found)
+        unmarked = claim.unmarked.union(message.id for message in portion) - found.harmless
+        return receipt, replace(claim, parts=rest, snapshot=snapshot, marked=found, unmarked=unmarked)
 
     @transaction
     def _after_failure(self, claim: _Claim, error: Exception) -> StoreEffects[_Claim | None]:

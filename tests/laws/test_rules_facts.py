@@ -124,6 +124,16 @@ async def test_no_line_tells_what_waits_though_it_was_said_before_anybody_was_as
     assert "butter" in await person.recalled("So where is my insulin?")
 
 
+@pytest.mark.parametrize("words", ["{0}", "My insulin is cold. {0}", "{0} My insulin is cold.", "{0} My insulin. {0}"])
+async def test_a_message_of_several_portions_waits_wherever_a_model_finds_what_the_user_is_asked_about(
+    words: str,
+) -> None:
+    person = Person(memory={"portion_messages": 4})
+    await person.asks_about("sensitive")
+    await person.learns(words.format("The boat lies in the harbour. " * 300))
+    assert ("boat" in await person.recalled("What lies in the harbour?")) == ("insulin" not in words)
+
+
 async def test_what_a_deleted_fact_came_from_is_not_told_when_the_facts_own_history_is_gone() -> None:
     person = Person(context=WITH_TOOLS, memory={"history_days": 30, "journal_days": 365})
     await person.learns("I have tea, with honey on Mondays")
