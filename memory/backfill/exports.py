@@ -84,7 +84,8 @@ def _branch(
         time: When it was begun: so old is what does not tell when it was said, nor does the message before.
     """
     path = dict[Any, None]()
-    at = leaf if leaf in messages else next(reversed([*messages]), None)
+    said_last = (key for key in reversed([*messages]) if isinstance(messages[key][1], Mapping))
+    at = leaf if leaf in messages else next(said_last, None)
     while at in messages and at not in path:  # a tree that somebody tied into a ring ends where it comes round
         path[at] = None
         at = messages[at][0]

@@ -63,6 +63,9 @@ def test_of_a_tree_the_branch_is_read_that_the_user_saw_last() -> None:
     value["mapping"]["edited"] = edited
     value["current_node"] = "edited"
     assert texts(read_conversation(value)) == [*TEXTS[:2], "My sister lives in Bodø."]
+    del value["current_node"]
+    value["mapping"]["root"] = value["mapping"].pop("root", {"message": None})  # nodes stand in any order
+    assert texts(read_conversation(value)) == [*TEXTS[:2], "My sister lives in Bodø."]
 
 
 def test_only_talk_is_read() -> None:
