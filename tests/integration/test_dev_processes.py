@@ -30,6 +30,12 @@ def answers(url: str) -> bool:
     return False
 
 
+def heed_signals() -> None:
+    """Have a child heed what its parent ignores: under `nohup` hangups, in a job in the background interrupts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def test_a_file_that_is_no_model_is_refused_in_one_sentence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     no_model = tmp_path / "no.gguf"
     no_model.write_bytes(b"GGUF, it says")
@@ -133,6 +139,7 @@ def test_it_is_one_process_that_ends_as_it_is_told_with_the_local_model_which_ma
             stdout=output,
             stderr=output,
             umask=0o022,
+            preexec_fn=heed_signals,
         )
     try:
         eventually(lambda: "Ctrl-C" in log.read_text(), timeout=240)
@@ -187,7 +194,12 @@ def test_an_interrupt_while_it_starts_ends_it_without_a_traceback(after_seconds:
     log = tmp_path / "log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            command, cwd=tmp_path, env={**variables, "PALIMPSEST_EMBEDDER": "none"}, stdout=output, stderr=output
+            command,
+            cwd=tmp_path,
+            env={**variables, "PALIMPSEST_EMBEDDER": "none"},
+            stdout=output,
+            stderr=output,
+            preexec_fn=heed_signals,
         )
     try:
         eventually(lambda: "Starting the server" in log.read_text(), timeout=60)
