@@ -130,7 +130,8 @@ class Drain(Job):
             self.worker.under_way.discard(self.token)
         left = [entry for entry in self._left if entry.state != "dead" and self.only in (None, entry.thread_id)]
         due = self._goes_on or min((entry.due for entry in left), default=None)
-        waiting = frozenset(entry.thread_id for entry in left if entry.waits)
+        # What was only overtaken has no error: nobody's success need wake it in the middle of a conversation.
+        waiting = frozenset(entry.thread_id for entry in left if entry.waits and entry.error)
         return Drained(tuple(self._receipts), self._cancelled, self._failed, due, waiting)
 
     @transaction

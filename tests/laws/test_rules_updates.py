@@ -167,6 +167,7 @@ async def test_what_changes_whenever_a_model_has_answered_is_read_ever_more_rare
         await house.learn()
     assert len(house.memory.prompts) == 1
     assert [one["error"] for one in await pending(house)] == [""]  # nothing failed
+    assert (await house.service.adrain(house.store, house.facts.owner)).waiting == frozenset()
     assert house.service.metrics.registry.get_sample_value("palimpsest_updates_total", {"outcome": "failed"}) == 0
     house.clock.advance(CONFIG.retry_max_seconds)
     await house.learn()
