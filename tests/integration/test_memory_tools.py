@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.store.base import BaseStore
 
 from graphs.tools_of_memory import NAMES
-from graphs.turn.context import Context
+from graphs.turn.context import Context, MemoryToolName
+from memory.control import change_control
 from memory.door import run
 from memory.facts.changes import Change, Extraction
 from memory.facts.fact import Source
@@ -137,6 +138,37 @@ async def test_what_the_user_wrote_by_hand_only_they_forget(source: Source) -> N
     fact = talk.facts.create("Likes figs", "preference", 0.9, source=source)
     assert "only they can remove it" in await talk.told("Forget all.", calls("forget", fact_id=fact.id))
     assert talk.remembered() == ["Likes figs"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("off", ["learning", "use", "read_only", "incognito"])
+async def test_a_tool_does_nothing_for_which_memory_is_switched_off_also_since_the_turn_began(
+    off: str, name: MemoryToolName
+) -> None:
+    talk = Asked()
+    fact = talk.facts.create("Is allergic to peanuts", "knowledge", 0.9)
+    arguments = {
+        "search_memory": {"query": "peanuts"},
+        "read_conversation": {"source": "of no journal"},
+        "list_memories": {},
+        "remember": {"content": "Collects beetles", "category": "preference"},
+    }.get(name, {"fact_id": fact.id})
+
+    def calls_once(messages: list[BaseMessage]) -> AIMessage | str:
+        if isinstance(messages[-1], ToolMessage):
+            return "Done."
+        if off in ("learning", "use"):
+            run(talk.store, change_control(ADA, **{off: False}))
+        return calls(name, **arguments)
+
+    talk.chat.respond = calls_once
+    await talk.say("I collect beetles.", mode=off if off in ("read_only", "incognito") else None)
+    told = talk.chat.prompts[-1][-1].text
+    learns = name in ("remember", "restore")
+    is_off = {"learning": learns, "use": not learns, "read_only": learns, "incognito": True}[off]
+    assert is_off == any(why in told for why in ("paused learning", "switched off", "read-only mode", "incognito"))
+    if is_off:
+        assert talk.remembered() == ["Is allergic to peanuts"]
 
 
 async def test_memories_are_listed_a_page_at_a_time() -> None:
