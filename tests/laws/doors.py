@@ -23,6 +23,7 @@ from palimpsest import (
     ConversationContext,
     FactStore,
     MemoryConfig,
+    MemoryService,
     MemoryUpdater,
     Settings,
     build_graph,
@@ -93,6 +94,7 @@ class House:
         clock: Clock,
         folder: Path = NO_FOLDER,
         config: MemoryConfig = CONFIG,
+        kind: type[MemoryService] = Untriggered,
     ) -> None:
         self.ids: dict[str, str] = {}
         self.store, self.saver, self.rows, self.clock = store, saver, rows, clock
@@ -100,7 +102,7 @@ class House:
             RecordingModel(respond=lambda sent: reply_to(sent[-1].text)),
             RecordingModel(respond=remember),
         )
-        self.service = Untriggered(
+        self.service = kind(
             Settings(memory=config, data_dir=folder, requests_per_minute=1_000_000),
             lambda _, purpose: self.chat if purpose == "chat" else self.memory,
             clock=clock,

@@ -10,6 +10,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
+from palimpsest import MemoryService
 from tests.command_line import AsAda, Typed
 from tests.fakes import Clock, learns
 from tests.laws.doors import House
@@ -53,7 +54,7 @@ MEMORIES = {
 @pytest.fixture
 def ada() -> Typed:
     """A person whose server learns at once."""
-    house = House(InMemoryStore(), InMemorySaver(), {}, Clock())
+    house = House(InMemoryStore(), InMemorySaver(), {}, Clock(), kind=MemoryService)
     house.memory.respond = learns
     asyncio.run(house.sweep())  # a process works on the stores that it has swept
     return Typed(AsAda(house.app), {"PALIMPSEST_TOKEN": "ada"})
