@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import httpx
@@ -166,4 +167,6 @@ def answer_for_model(name: str) -> str:
 if __name__ == "__main__":
     logging.disable()
     sys.path.append(os.getcwd())  # as for the server, a deployment's module may be there
-    sys.stdout.write(answer_for_model(sys.argv[1]))
+    with redirect_stdout(sys.stderr):  # a package or a deployment's module may print
+        answered = answer_for_model(sys.argv[1])
+    sys.stdout.write(answered)

@@ -171,3 +171,14 @@ def test_a_model_is_asked_for_a_word_and_why_it_does_not_answer_is_told(monkeypa
         assert "answers without content" in ask_model(variables(model.url), "openai:thinks")
     nowhere = {**variables("http://127.0.0.1:1/v1"), "PALIMPSEST_DEPLOYMENT": "nowhere:mine"}
     assert "PALIMPSEST_DEPLOYMENT must be module:name" in ask_model(nowhere, "")
+
+
+def test_what_a_deployments_module_prints_is_no_answer_of_its_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "_ASK_SECONDS", 600.0)
+    (tmp_path / "mine.py").write_text("from palimpsest import Deployment\nprint('loaded')\nmine = Deployment()\n")
+    with StubModel() as model:
+        given = variables(model.url)
+        given |= {"PYTHONPATH": f"{tmp_path}:{HOUSE}", "PALIMPSEST_DEPLOYMENT": "mine:mine"}
+        assert ask_model(given, "openai:gpt-4.1") == ""
