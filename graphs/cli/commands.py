@@ -146,14 +146,14 @@ def _dead_updates(memory: "MemoryClient", keys: tuple[str, ...], every: bool) ->
     return [each for each in dead if every or each["key"] in keys]
 
 
-@asks("retry", KEYS, ALL, shown=("pending retry 3f2a", "pending retry --all"))
+@asks("retry", KEYS, ALL, shown=("pending retry KEY", "pending retry --all"))
 def retry(memory: "MemoryClient", shell: Shell, keys: tuple[str, ...], every: bool) -> None:
     """Give dead updates another chance, now: those with a KEY, or all."""
     again = [memory.post(f"/updates/{each['key']}/retry") for each in _dead_updates(memory, keys, every)]
     _show_updates(shell, {"updates": again})
 
 
-@asks("discard", KEYS, ALL, YES, shown=("pending discard 3f2a", "pending discard --all --yes"))
+@asks("discard", KEYS, ALL, YES, shown=("pending discard KEY", "pending discard --all --yes"))
 def discard(memory: "MemoryClient", shell: Shell, keys: tuple[str, ...], every: bool, yes: bool) -> None:
     """Throw dead updates away, those with a KEY or all: what they hold is not learned."""
     chosen = _dead_updates(memory, keys, every)
