@@ -16,7 +16,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, Send
 
-from palimpsest import Context, build_graph, extract_facts, summarize_messages
+from palimpsest import Context, MemoryService, build_graph, extract_facts, summarize_messages
 from tests.command_line import AsAda, Typed
 from tests.fakes import Clock, RecordingModel, learns
 from tests.laws.doors import House
@@ -189,7 +189,7 @@ def test_a_summary_tells_who_said_what() -> None:
 
 
 def test_imports_and_exports_keep_the_names(tmp_path: Path) -> None:
-    house, other = (House(InMemoryStore(), InMemorySaver(), {}, Clock()) for _ in range(2))
+    house, other = (House(InMemoryStore(), InMemorySaver(), {}, Clock(), kind=MemoryService) for _ in range(2))
     house.memory.respond = learns
     asyncio.run(house.sweep())  # a process works on the stores that it has swept
     rooms: list[Any] = [("room", [*ROOM, ("ada", "I like limes.")]), ("own", [("Carla", "I like mangos.")])]
