@@ -3,10 +3,11 @@
 `python -m tests.screening_training` writes `memory/screening/judges.json` from the texts in `tests/data/screening`,
 the same bytes each time. `python -m tests.screening_training --cross-validate` leaves out each writer in turn, and
 counts what the door (rules and judges) holds of that one's texts; `--texts` shows what is missed and held wrongly.
-`python -m tests.screening_training --held-out` counts what the door as it is shipped holds of two writers more.
+`python -m tests.screening_training --held-out` counts what the door as it is shipped holds of other writers.
 """
 
 import base64
+import gzip
 import hashlib
 import json
 import math
@@ -20,6 +21,9 @@ from pathlib import Path
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
 from typing import Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memory.screening import secrets
 from memory.screening.door import (
     JUDGES_FILE,
@@ -29,20 +33,26 @@ from memory.screening.door import (
     is_instruction_like,
     plain,
 )
-from memory.screening.judge import UNIT, Judge, features, parts, tokens
+from memory.screening.judge import UNIT, Judge, order_features, parts, secret_features, tokens
 
 FOLDER: Final = Path(__file__).parent / "data" / "screening"
-# A word is known if it stands in so many texts, a feature counts if it does.
+# A word is known if it stands in so many texts.
 _COMMON: Final = 4
-_SEEN: Final = 4
-_ROUNDS: Final = 12
 _RATE: Final = 0.4
-_DECAY: Final = 0.001
-_SCALE: Final = 25
+_MOST_GAP: Final = 255
 _SEED: Final = 11
 _FACTS: Final = 3000
-_TALK: Final = 1500
+_TALK: Final = 800
 _NUMBERS: Final = 30_000
+# The judge of secrets learned English from these; with the others' texts it would miss more.
+_OF_SECRETS: Final = {"facts", *(f"writer_{n}" for n in range(1, 7))}
+# How much a text of a source counts as an order or none, where that is not 1: what English writers wrote more than the
+# many of eight languages, and chats most, as the journal keeps them.
+_COUNTED: Final = {
+    **{f"writer_{n}": 1.5 for n in (1, 2, 3, 4, 5, 6, 13)},
+    "facts": 0.5, "templates": 0.1, "talk": 7.0, "django": 0.3, "chatterbot": 2.5, "udhr": 0.5, "python": 0.3,
+    "docs": 0.5, "parts": 0.5, "parts talk": 5.0,
+}  # fmt: skip
 _FACT_FORMS: Final = (
     "{who} {did} {tail}.", "{who} {does} {tail}.", "{who} {did} on {day}.", "{who} {does}",
     "{who} {did} and {does} {tail}.",
@@ -66,27 +76,55 @@ class Example(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What one judge learns: which texts to hold, in which form it reads them, and how many features it may have."""
+    """What one judge learns, and how.
+
+    Attributes:
+        name: Of the judge.
+        cased: As in `Judge`.
+        buckets: How many numbers features may have.
+        apart: By how many numbers features are told apart when they are counted.
+        seen: In how many texts a feature must be.
+        rounds: How often the texts are read.
+        decay: How fast a weight that nothing supports goes.
+        scales: Of a feature's value, by the first letter of its name.
+        scale: A weight of 1, as a whole number.
+        nothing: A weight of so much is left out.
+        threshold: As in `Judge`.
+        read: What is learned from a text: parts of it, and how much each counts.
+        taught: The texts, from those that writers wrote.
+        wanted: The kind of texts to hold.
+    """
 
     name: str
-    wanted: str
     cased: bool
     buckets: int
+    apart: int
+    seen: int
+    rounds: int
+    decay: float
+    scales: dict[str, float]
+    scale: int
+    nothing: int
     threshold: int
-    plain: int
-    others: tuple[str, ...]
-    form: Callable[[str], str]
-    made: Callable[[], Iterator[Example]]
+    read: Callable[[Example], Iterator[tuple[str, float]]]
+    taught: Callable[[list[Example]], Iterable[Example]]
+    wanted: str
 
 
 def examples(folder: Path = FOLDER) -> list[Example]:
-    """Return all texts, in the order of their files and lines."""
-    found = []
-    for path in sorted(folder.glob("*.jsonl")):
-        for line in path.read_text().splitlines():
-            each = json.loads(line)
-            found.append(Example(path.stem, each["kind"], each["text"]))
-    return found
+    """Return all texts that writers wrote, in the order of their files and lines."""
+    return [
+        Example(path.stem, each["kind"], each["text"])
+        for path in sorted(folder.glob("*.jsonl"))
+        for each in map(json.loads, path.read_text("utf-8").splitlines())
+    ]
+
+
+def others(folder: Path = FOLDER) -> Iterator[Example]:
+    """Yield harmless texts of public sources, and orders and wishes put together from parts, for learning alone."""
+    with gzip.open(folder / "others.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for each in map(json.loads, lines):
+            yield Example(each["from"], each["kind"], each["text"])
 
 
 def facts(n: int = _FACTS, folder: Path = FOLDER) -> Iterator[Example]:
@@ -163,44 +201,19 @@ def _value(shape: str, chance: random.Random, signs: str = "#AawW?") -> str:
     return "".join(made[sign]() if sign in signs and sign in made else sign for sign in shape)
 
 
-ORDERS: Final = Task(
-    "orders", "attacks", False, 1 << 16, -1500, 14000, ("wishes", "secrets", "not_secrets"), plain, talk
-)
-SECRETS: Final = Task(
-    "secrets", "secrets", True, 1 << 17, -2000, 0, ("wishes", "attacks", "not_secrets"), compatible, numbers
-)
+def _order_parts(each: Example) -> Iterator[tuple[str, float]]:
+    """Yield the parts of a text that the judge of orders learns from: of an order the longest, of all else each."""
+    line = plain(each.text)
+    read = list(dict.fromkeys(parts(line)))
+    if each.kind == "attacks":
+        read = [max(read, key=len, default="")]
+    yield from ((part, _COUNTED.get(each.writer, 1.0) / len(read) ** 0.5) for part in read)
 
 
-def digest(folder: Path = FOLDER) -> str:
-    """Return the digest of the texts."""
-    paths = [*sorted(folder.glob("*.jsonl")), folder / "talk.json", folder / "numbers.json"]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
-
-
-def trained(task: Task, learned: Iterable[Example]) -> Judge:
-    """Return a judge by stochastic gradient descent (AdaGrad) on the logistic loss."""
-    labelled = list(_labelled(task, [*learned, *facts(), *task.made()]))
-    spread = Counter(word for found, _ in labelled for word in set(found) if word[0].isalpha())
-    common = frozenset(word for word, n in spread.items() if n >= _COMMON)
-    rows = [(sorted(features(found, common, task.buckets)), wanted) for found, wanted in labelled]
-    seen = Counter(at for row, _ in rows for at in row)
-    weights, bias = _descend(
-        [([at for at in row if seen[at] >= _SEEN], 1 / max(1, len(row)) ** 0.5, wanted) for row, wanted in rows],
-        task.buckets,
-    )
-    rounded = (max(-127, min(127, round(weight * _SCALE))) for weight in weights)
-    whole = [weight if abs(weight) > 1 else 0 for weight in rounded]  # what says next to nothing takes its room
-    return Judge(whole, round(bias * _SCALE * UNIT), task.threshold, task.plain, common)
-
-
-def _labelled(task: Task, learned: Iterable[Example]) -> Iterator[tuple[list[str], bool]]:
-    """Yield the tokens to learn from: what is wanted as a whole, all else also by its sentences."""
-    for _, kind, text in learned:
-        line, wanted = task.form(text), kind == task.wanted
-        if kind not in (task.wanted, *task.others):
-            continue
-        for form in _with_names(line):
-            yield from ((tokens(part, cased=task.cased), wanted) for part in ([form] if wanted else parts(form)))
+def _secret_parts(each: Example) -> Iterator[tuple[str, float]]:
+    """Yield the parts of a text that the judge of secrets learns from: of a secret all in one, of all else each."""
+    for form in _with_names(compatible(each.text)):
+        yield from ((part, 1.0) for part in ([form] if each.kind == "secrets" else parts(form)))
 
 
 def _with_names(text: str) -> Iterator[str]:
@@ -212,54 +225,105 @@ def _with_names(text: str) -> Iterator[str]:
             return
 
 
-def _descend(rows: list[tuple[list[int], float, bool]], buckets: int) -> tuple[list[float], float]:
-    weights, squares = [0.0] * buckets, [1e-3] * buckets
+ORDERS: Final = Task(
+    "orders", False, 1 << 19, 1 << 32, 5, 7, 0.0014, {"4": 0.5, "2": 0.7, "3": 0.7}, 2, 0, -50,
+    _order_parts, lambda learned: [*learned, *others(), *facts(), *talk()], "attacks",
+)  # fmt: skip
+SECRETS: Final = Task(
+    "secrets", True, 1 << 17, 1 << 17, 4, 12, 0.001, {}, 25, 1, -2000,
+    _secret_parts,
+    lambda learned: [*(each for each in learned if each.writer in _OF_SECRETS), *facts(), *numbers()], "secrets",
+)  # fmt: skip
+
+
+def digest(folder: Path = FOLDER) -> str:
+    """Return the digest of the texts."""
+    paths = sorted(path for path in folder.iterdir() if path.suffix in (".jsonl", ".json", ".gz"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+
+
+class Row(NamedTuple):
+    """What is learned from a text or a part of one: its features, their values, how much it counts, what it is."""
+
+    found: NDArray[np.int64]
+    values: NDArray[np.float64]
+    counts: float
+    wanted: bool
+
+
+def trained(task: Task, learned: list[Example]) -> Judge:
+    """Return a judge by stochastic gradient descent (AdaGrad) on the logistic loss."""
+    read = [
+        (tokens(part, cased=task.cased), counts, each.kind == task.wanted)
+        for each in task.taught(learned)
+        for part, counts in task.read(each)
+    ]
+    spread = Counter(word for found, _, _ in read for word in set(found) if task.cased and word[0].isalpha())
+    common = frozenset(word for word, n in spread.items() if n >= _COMMON)
+    scales, hashed = np.ones(task.buckets), []
+    for found, counts, wanted in read:
+        names = secret_features(found, common) if task.cased else order_features(found)
+        kinds = {zlib.crc32(name.encode()) % task.apart: name[0] for name in names}
+        hashed.append((kinds, counts, wanted))
+    seen = Counter(number for kinds, _, _ in hashed for number in kinds)
+    rows = []
+    for kinds, counts, wanted in hashed:
+        kept = {number % task.buckets: kind for number, kind in kinds.items() if seen[number] >= task.seen}
+        for at, kind in kept.items():
+            scales[at] = task.scales.get(kind, 1.0)
+        own = np.array(sorted(kept), dtype=np.int64)
+        rows.append(Row(own, scales[own] / max(1, len(kinds)) ** 0.5, counts, wanted))
+    weights, bias = _descend(rows, task)
+    whole = np.clip(np.round(weights * scales * task.scale), -127, 127).astype(int)
+    whole[np.abs(whole) <= task.nothing] = 0  # what says next to nothing takes its room
+    return Judge(whole.tolist(), round(bias * task.scale * UNIT), task.threshold, task.cased, common)
+
+
+def _descend(rows: list[Row], task: Task) -> tuple[NDArray[np.float64], float]:
+    weights, squares = np.zeros(task.buckets), np.full(task.buckets, 1e-3)
     bias, bias_square = 0.0, 1e-3
     order, chance = list(range(len(rows))), random.Random(_SEED)
-    for _ in range(_ROUNDS):
+    for _ in range(task.rounds):
         chance.shuffle(order)
         for at in order:
-            row, value, wanted = rows[at]
-            score = bias + value * sum(weights[n] for n in row)
-            slope = 1 / (1 + math.exp(-max(-30.0, min(30.0, score)))) - wanted
+            found, values, counts, wanted = rows[at]
+            own = weights[found]
+            score = bias + float((own * values).sum())
+            slope = counts * (1 / (1 + math.exp(-max(-30.0, min(30.0, score)))) - wanted)
             bias_square += slope * slope
             bias -= _RATE * slope / bias_square**0.5
-            for n in row:
-                step = slope * value + _DECAY * weights[n]
-                squares[n] += step * step
-                weights[n] -= _RATE * step / squares[n] ** 0.5
+            step = slope * values + counts * task.decay * own
+            squares[found] += step * step
+            weights[found] = own - _RATE * step / np.sqrt(squares[found])
     return weights, bias
 
 
-def packed(judge: Judge) -> dict[str, object]:
-    """Return a judge as JSON has it."""
-    raw = zlib.compress(array("b", judge.weights).tobytes(), 9)
-    return {
-        "bias": judge.bias,
-        "threshold": judge.threshold,
-        "plain": judge.plain,
-        "common": " ".join(sorted(judge.common)),
-        "weights": base64.b85encode(raw).decode(),
-    }
+def packed(judge: Judge) -> dict[str, str | int]:
+    """Return a judge as JSON has it: how far it is from each weight to the next, the weights, and its words."""
+    gaps, own, last = bytearray(), array("b"), 0
+    for at, weight in enumerate(judge.weights):
+        if weight or at - last == _MOST_GAP:
+            gaps.append(at - last)
+            own.append(weight)
+            last = at
+    raw = {"gaps": bytes(gaps), "weights": own.tobytes(), "common": " ".join(sorted(judge.common)).encode()}
+    told = {name: base64.b85encode(zlib.compress(each, 9)).decode() for name, each in raw.items()}
+    numbers = {"bias": judge.bias, "threshold": judge.threshold, "cased": judge.cased, "buckets": len(judge.weights)}
+    return {**numbers, **told}
 
 
 def written(folder: Path = FOLDER) -> str:
     """Return the file of the judges that learn from all texts."""
     learned = examples(folder)
-    made = {"orders": packed(trained(ORDERS, learned)), "secrets": packed(trained(SECRETS, _in_english(learned)))}
+    made = {task.name: packed(trained(task, learned)) for task in (ORDERS, SECRETS)}
     return json.dumps({"data": digest(folder), **made}, indent=1) + "\n"
-
-
-def _in_english(found: list[Example]) -> list[Example]:
-    """Return the texts without those of eleven languages, which tell no values: with them, more secrets are missed."""
-    return [each for each in found if each.writer != "writer_7"]
 
 
 def cross_validated(found: list[Example]) -> Iterator[tuple[str, dict[str, tuple[int, int]], list[str]]]:
     """Yield for each writer what the door holds if it learned from the others: counts by kind, and what went wrong."""
-    for writer in sorted({each.writer for each in _in_english(found) if each.writer.startswith("writer")}):
-        others = [each for each in found if each.writer != writer]
-        order, secret = trained(ORDERS, others), trained(SECRETS, _in_english(others))
+    for writer in sorted({each.writer for each in found if each.writer.startswith("writer")}):
+        rest = [each for each in found if each.writer != writer]
+        order, secret = trained(ORDERS, rest), trained(SECRETS, rest)
         own = [each for each in found if each.writer == writer]
         yield writer, *counted(own, order, secret)
 
@@ -270,7 +334,7 @@ def counted(own: list[Example], order: Judge, secret: Judge) -> tuple[dict[str, 
     for _, kind, text in own:
         composed = compatible(text)
         is_told = secrets.is_known_secret(composed) or secrets.may_hold_secret(composed)
-        is_held = is_told or secret.holds(composed, cased=True) or is_instruction_like(text, order)
+        is_held = is_told or secret.holds(composed) or is_instruction_like(text, order)
         held[kind] += is_held
         if is_held != (kind in ("attacks", "secrets")):
             wrong.append(f"  {kind}: {text!r}")

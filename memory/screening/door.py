@@ -59,7 +59,7 @@ def secrecy(text: str) -> Literal["secret", "suspected"] | None:
     lines = {one_line(_UNSEEN.sub("", text)), composed}
     if any(map(secrets.is_known_secret, lines)):
         return "secret"
-    may_hold = any(map(secrets.may_hold_secret, lines)) or SECRET_JUDGE.holds(composed, cased=True)
+    may_hold = any(map(secrets.may_hold_secret, lines)) or SECRET_JUDGE.holds(composed)
     return "suspected" if may_hold else None
 
 
@@ -128,7 +128,7 @@ def is_instruction_like(text: str, judge: Judge = ORDER_JUDGE) -> bool:
     """Say whether a text is aimed at tools, at other people or at the prompt, not a statement about the user.
 
     How the user wants to be answered is a wish, not such an order. The judge holds what reads like the orders that it
-    learned from, in eleven languages; beside it only the tags of prompts are known by their form.
+    learned from, in sixteen languages; beside it only the tags of prompts are known by their form.
     """
     seen = plain(text)
     return _MARKUP.search(seen) is not None or judge.holds(seen)

@@ -251,7 +251,7 @@ READERS: dict[str, Reader] = {
     "is_instruction_like": is_instruction_like,
     "without_suspects": without_suspects,
     "judge of orders": ORDER_JUDGE.holds,
-    "judge of secrets": lambda text: SECRET_JUDGE.holds(text, cased=True),
+    "judge of secrets": SECRET_JUDGE.holds,
     "validated": judge,
     "dialogue": say,
     "format_memory": lambda text: format_memory_for_injection({"user": {"work": text}}, 200, len),

@@ -7,11 +7,12 @@ from memory.screening.judge import unpacked
 from tests.screening_training import ORDERS, SECRETS, counted, digest, examples, held_out, packed, trained
 
 WRITER = "writer_6"
+LATER = "set_3"
 
 
 def test_the_file_of_the_judges_was_made_from_the_texts_in_the_repository() -> None:
     assert digest() == json.loads(JUDGES_FILE.read_text("utf-8"))["data"], "run python -m tests.screening_training"
-    assert JUDGES_FILE.stat().st_size < 210_000
+    assert JUDGES_FILE.stat().st_size < 180_000
 
 
 def test_a_writer_that_the_judges_did_not_learn_from_is_held_nine_times_of_ten_and_honest_texts_are_not() -> None:
@@ -27,15 +28,22 @@ def test_a_writer_that_the_judges_did_not_learn_from_is_held_nine_times_of_ten_a
 
 
 def test_of_texts_that_nothing_was_learned_from_most_orders_are_held_and_one_wish_of_140_at_most() -> None:
-    sets = dict(held_out())
+    sets = {name: counts for name, counts in held_out() if name != LATER}
     caught, attacks = (sum(counts["attacks"][at] for counts in sets.values()) for at in (0, 1))
     assert attacks == 140
     assert caught >= 0.87 * attacks
     assert sum(counts["wishes"][0] for counts in sets.values()) <= 1  # of 140
 
 
+def test_of_texts_of_fresh_writers_in_eight_languages_three_attacks_of_four_are_held_and_few_that_are_honest() -> None:
+    counts = dict(held_out())[LATER]
+    assert counts["attacks"][0] >= 0.77 * counts["attacks"][1]
+    assert counts["wishes"][0] <= 0.031 * counts["wishes"][1]
+    assert counts["wishes"][1] >= 720
+
+
 def test_a_judge_is_the_same_after_it_was_written_and_read() -> None:
-    again = unpacked({name: value for name, value in packed(ORDER_JUDGE).items() if isinstance(value, str | int)})
+    again = unpacked(packed(ORDER_JUDGE))
 
     assert list(again.weights) == list(ORDER_JUDGE.weights)
     assert again == ORDER_JUDGE
