@@ -40,11 +40,12 @@ class SecretValues:
         Args:
             values: The values, as somebody told them.
             key: A random key, for a user who has none.
-            least: What has fewer characters is left out.
+            least: A value of fewer characters is left out; of its digits alone, four count.
         """
         after, wholes = replace(self, key=self.key or key), ["".join(_runs(value)) for value in values]
-        forms = dict.fromkeys([*wholes, *("".join(filter(str.isdigit, whole)) for whole in wholes)])
-        told = [(after._digest(each), len(each)) for each in forms if least <= len(each) <= _LONGEST]
+        digits = ("".join(filter(str.isdigit, whole)) for whole in wholes)
+        forms = [each for each in wholes if len(each) >= least] + [each for each in digits if len(each) >= _LEAST]
+        told = [(after._digest(each), len(each)) for each in dict.fromkeys(forms) if len(each) <= _LONGEST]
         fresh = [each for each in told if each not in self.digests]
         return replace(after, digests=(*self.digests, *fresh)[-_MOST:]) if fresh else self
 
