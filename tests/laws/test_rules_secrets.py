@@ -47,6 +47,21 @@ def call(name: str, **args: str) -> AIMessage:
     return AIMessage("", tool_calls=[{"name": name, "args": args, "id": name}])
 
 
+async def test_one_digit_of_a_secret_holds_nothing_beside_it() -> None:
+    talk = Talk(context=Context(memory_tools=("search_memory",)))
+    await talk.say("My password is hunter2moon")
+    await talk.say("The bar is 2 streets away")
+    await talk.learn()
+    talk.clock.advance(DAY)
+
+    def searches(messages: list[BaseMessage]) -> AIMessage | str:
+        return call("search_memory", query="bar streets") if isinstance(messages[-1], HumanMessage) else "I see."
+
+    talk.chat.respond = searches
+    await talk.say("Where is the bar?", "U")
+    assert "2 streets away" in "".join(message.text for message in talk.chat.prompts[-1])
+
+
 async def test_what_repeats_a_secret_is_no_fact_until_everything_is_erased() -> None:
     talk = Talk()
     await talk.say("My password is plover-7731")
