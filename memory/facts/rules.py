@@ -109,7 +109,10 @@ def insert(
         For each, in their order, the fact that it became, or why it became none; and the ids of all facts that are
         there now.
     """
-    done = [facts.add(draft) for draft in drafts]
+    # What an active fact says waits for nobody: a person may have said yes to it since the export.
+    done: list[Fact | Reason] = [
+        "duplicate" if draft.status in HELD and facts.saying(draft.content) else facts.add(draft) for draft in drafts
+    ]
     facts.limit(fresh)
     # A person wants them: that they were deleted once no longer counts.
     facts.let_in(facts.chain_of(fact for fact in done if isinstance(fact, Fact) and fact.id in facts.rows))

@@ -98,6 +98,20 @@ def test_what_is_there_is_never_overwritten() -> None:
     assert export(store)["profile"] == {"user.work": "A carpenter"}
 
 
+@pytest.mark.parametrize("status", ["waiting", "quarantined"])
+def test_what_was_said_yes_to_since_the_export_does_not_wait_again(status: str) -> None:
+    store, exported = InMemoryStore(), document(good("Has asthma", status=status), good("Likes figs"))
+    (held,) = take_in(store, exported).quarantined
+    facts = FactStore(store, "ada")
+    if status == "waiting":
+        facts.approve(held, source="page")
+    else:
+        facts.release(held)
+    done = take_in(store, exported)
+    assert (done.known, done.created) == (2, [])
+    assert sorted(fact.content for fact in facts.list(None)) == ["Has asthma", "Likes figs"]
+
+
 @pytest.mark.parametrize(("facts", "known"), [(499, 0), (700, 500)])
 async def test_what_breaks_off_is_sent_again(facts: int, known: int) -> None:
     store, config = InMemoryStore(), MemoryConfig(max_facts=1_000)
