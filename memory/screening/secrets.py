@@ -32,22 +32,6 @@ _NAMES: Final = (
 _FOR: Final = r"(?: (?:for|to|of|on|pour|für|de)(?: [^\s.:=]{1,40}){1,6}?)?"
 _IS: Final = r" ?(?:\bis\b|\bwas\b|\bare\b|\breads?\b|\bwould be\b|\bwill be\b|\bist\b|\best\b|\bes\b|\bé\b|:|=|是|:)"
 _NAMED = re.compile(rf"(?:{_NAMES}){_FOR}{_IS} ?[\"'`“]?(?P<value>[^.!?;\n\"”`]{{1,200}})", re.IGNORECASE)
-_SET_TO = re.compile(
-    rf"\b(?:set|sets|changed?|changes|reset|resets|updated?)(?: [\w']{{1,40}}){{0,4}}? (?:{_NAMES}){_FOR} to "
-    r"(?P<value>[^.!?;,\n]{1,200})",
-    re.IGNORECASE,
-)
-_WITH = re.compile(
-    rf"\b(?:log|logs|logged|login|sign|signs|signed|unlock|unlocks|unlocked|opens?)"
-    rf"(?: [\w']{{1,40}}){{0,4}}? with (?:[\w']{{1,12}} )?"
-    rf"(?:{_NAMES}) (?P<value>[^.!?;,\n]{{1,200}})",
-    re.IGNORECASE,
-)
-_AS_ONE = re.compile(
-    rf"\b(?:uses?|using|chose|picked|set|has)(?P<value>(?: [^\s.!?;,]{{1,60}}){{1,6}}?) as (?:[\w']{{1,12}} )?"
-    rf"(?:[\w']{{1,20}} )?(?:{_NAMES})\b(?! (?:manager|vault|generator))",
-    re.IGNORECASE,
-)
 # A code needs digits, or numbers in words, behind its name: "the combination is unusual" tells none.
 _CODES: Final = (
     r"\bpin (?:code|number)|\b(?:alarm|door|gate|garage|access|entry|lock|safe|security|vault|house|key) ?code"
@@ -58,10 +42,6 @@ _CODE = re.compile(
     rf"(?:{_CODE_NAME})(?: \w{{1,40}}){{0,5}}? ?(?:is|are|was|:|=) ?"
     rf"(?:\d(?:[ -]?\d){{3,7}}\b|(?:(?:{_NUMBER_WORDS})[ -]){{2,9}}(?:{_NUMBER_WORDS})\b)",
     re.IGNORECASE,
-)
-# The name of a code, and behind it in its sentence a number that is no year: "my PIN, 5512".
-_CODE_BESIDE = re.compile(
-    rf"(?:\bPIN\b|(?i:{_CODES}))[^.!?;\n\d]{{1,40}}(?<![\d.,-])(?!(?:19|20)\d\d\b)\d(?:[ -]?\d){{3,7}}\b(?![.,-]?\d)"
 )
 # What goes on with more digits than a card number may have (ISO/IEC 7812-1) is something else.
 _CARD = re.compile(r"(?<![\d.])\d(?:[ -]?\d){13,18}(?![\d.]{0,40}\d)")
@@ -99,11 +79,9 @@ def is_known_secret(text: str) -> bool:
 
 def may_hold_secret(text: str) -> bool:
     """Say whether a text on one line names a password or a code with its value, or has a key without a name."""
-    named = (found["value"] for form in (_NAMED, _SET_TO, _WITH, _AS_ONE) for found in form.finditer(text))
     return (
         _CODE.search(text) is not None
-        or _CODE_BESIDE.search(text) is not None
-        or any(map(_is_value, named))
+        or any(_is_value(found["value"]) for found in _NAMED.finditer(text))
         # A word with the form of a password stands behind the name of one, in its sentence.
         or any(
             _FORMED.search(_SENTENCE_END.split(text[found.end() : found.end() + _BESIDE], maxsplit=1)[0])
