@@ -27,10 +27,6 @@ router = MemoryRouter()
 
 # Before each try: a deletion may fail, and is answered before it is on disk.
 _PAUSES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
-_LEFT = (
-    "Some threads could not be deleted: ask once more, and delete those that a program named in its own way, which the "
-    "server cannot, with that program."
-)
 
 
 class FactErasure(StrictModel):
@@ -178,5 +174,12 @@ async def erase_everything(call: AgentCall, _: Erasure) -> Erased:
     call.service.forget(call.owner.segment)
     await leave_no_bytes(call.service.settings.data_dir)
     logger.info("erased everything of a user: threads %d, items %d, threads left %d", len(deleted), items, len(left))
-    note = _LEFT if left else ""
+    notes = list[str]()
+    if deletable:
+        notes.append("Some threads could not be deleted: ask once more.")
+    if left - deletable:
+        notes.append(
+            "The server cannot delete threads that a program named in its own way: delete them with that program."
+        )
+    note = " ".join(notes)
     return Erased(threads=len(deleted), crons=len(crons), items=items, still_in_threads=sorted(left), note=note)
