@@ -84,6 +84,7 @@ async def test_an_import_given_twice_asks_no_model_and_erasing_it_brings_back_wh
     assert await known(house) == ["Prefers quinces"]
     asked, before = len(house.memory.prompts), await export(house)
     assert await take_in(house, *said) == 200
+    assert (await house.ask("GET", "/updates"))[1] == {"updates": []}
     await house.learn()
     assert (len(house.memory.prompts), await export(house)) == (asked, before)
     status, done = await house.ask("POST", "/erase/source", {"source": "notes"})
