@@ -644,7 +644,7 @@ MUTANTS = (
         (UPDATES,),
     ),
     Mutant(
-        "what changes while a model is asked is asked about without end",
+        "what changes while a model is asked is given up",
         "memory/updates/entry.py",
         '    if isinstance(error, Overtaken):\n        return "not_now"\n',
         "",
