@@ -86,8 +86,19 @@ def open_memory(
     ) as http:
         try:
             yield MemoryClient(http, agent, place, local)
-        except KeyError as lacking:
+        except FieldLacking as lacking:
             raise Refused(f"{place} is no Palimpsest server, as its JSON tells: {NO_SERVER}") from lacking
+
+
+class FieldLacking(KeyError):
+    """A server's answer has no such field: it may be another one's."""
+
+
+class Answer(dict[str, Json]):
+    """An object in a server's JSON, which tells a field that it lacks from a mistake of ours."""
+
+    def __missing__(self, name: str) -> Json:
+        raise FieldLacking(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +136,8 @@ class MemoryClient:
             request = {"json": said}
         query = {"agent_name": self.agent, **(said if method == "GET" else {})}
         with self.open(method, f"/memory{path}", params=query, **request) as answer:
-            found = answer.json() if answer.read() else {}
-            return found if isinstance(found, dict) else {}
+            found = answer.json(object_hook=Answer) if answer.read() else None
+            return found if isinstance(found, Answer) else Answer()
 
     def get(self, path: str, **query: object) -> Json:
         """Read something."""

@@ -127,12 +127,18 @@ def send(memory: MemoryClient, shell: Shell, plan: ImportPlan, name: str | None,
     if learn and opened:
         done |= {**send_once(opened[0]["limits"]["portion_messages"], learned=True), "journal": done["journal"]}
         wait_until_fewer_wait(1)
-    # An export may hold what waits, and is the same twice; without a fact it says nothing.
+    _send_facts(memory, plan.facts)
+    return {"sources": sorted(tokens), **done, "waiting": left("waiting"), "dead": left("dead")}
+
+
+def _send_facts(memory: MemoryClient, facts: Sequence[str]) -> None:
+    """Let facts wait for a yes: as an export, which may hold what waits, and is the same twice."""
+    if not facts:
+        return
     held = {"category": "knowledge", "confidence": 1, "status": "waiting"}
     lines: list[Json] = [{"format": FORMAT, "schema": SCHEMA}]
-    lines += [{"fact": {"content": each, **held}} for each in plan.facts]
+    lines += [{"fact": {"content": each, **held}} for each in facts]
     memory.ask("POST", "/import", content=io.BytesIO("\n".join(map(json.dumps, lines)).encode()))
-    return {"sources": sorted(tokens), **done, "waiting": left("waiting"), "dead": left("dead")}
 
 
 def _requests(

@@ -10,9 +10,9 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from graphs.cli.client import MemoryClient
+from graphs.cli.client import MemoryClient, open_memory
 from graphs.cli.main import main
-from graphs.cli.shell import Refused
+from graphs.cli.shell import Refused, Shell
 from tests.archive_lines import document_of, lines_of
 from tests.command_line import AsAda, Failing, Typed
 from tests.memory_app import MemoryApp
@@ -243,3 +243,8 @@ def test_the_page_names_every_command() -> None:
     there = {name for each in [main, *main.commands.values()] for name in getattr(each, "commands", {})}
     assert len(there) > 20
     assert there <= named
+
+
+def test_a_mistake_of_ours_is_not_said_to_be_the_servers() -> None:
+    with pytest.raises(KeyError, match="ours"), open_memory(Shell(environ={}), "http://t"):
+        raise KeyError("ours")

@@ -98,10 +98,8 @@ def _is_about(part: str, before: str, *, is_unnoted: bool) -> bool:
 def _more(base: str, part: str, own: Mapping[int, str]) -> tuple[str, list[int]]:
     """Return what goes behind a note for a sentence, and which of the sentence's own notes are told by both in full."""
     # A note says it better than a sentence that had to be turned.
-    told, noted = (
-        _retold_part(part) or ("" if own else retold(part)),
-        "; ".join(note.rstrip(". ") for note in own.values()),
-    )
+    told = _retold_part(part) or ("" if own else retold(part))
+    noted = "; ".join(note.rstrip(". ") for note in own.values())
     besides = [n for n, note in own.items() if not words(note) <= words(base) | words(told)]
     if told and not besides:
         return told, list(own)
