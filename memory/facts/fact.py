@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import count
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, TypeAdapter, ValidationError
 
@@ -20,7 +20,6 @@ Status = Literal["active", "quarantined", "waiting", "superseded", "ended", "evi
 Held = Literal["", "secret", "order", "number", "approval"]
 Source = Literal["conversation", "library", "page", "api", "cli"]
 
-SOURCES: Final[tuple[Source, ...]] = get_args(Source)
 HISTORY: Final[frozenset[Status]] = frozenset({"superseded", "ended", "evicted"})
 # Nothing uses these until a person has looked at them: what reads as an order, may hold a secret, or waits for a yes.
 HELD: Final[frozenset[Status]] = frozenset({"quarantined", "waiting"})

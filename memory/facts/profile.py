@@ -149,7 +149,7 @@ def base_of(text: str) -> str:
     return digest("section", text)[:16]
 
 
-def drop_sections(owner: Owner, epoch: str, is_gone: Callable[[str, str], bool]) -> StoreEffects[list[str]]:
+def drop_sections(owner: Owner, epoch: str, is_gone: Callable[[str, str], bool]) -> StoreEffects[None]:
     """Delete the sections of which one text, the newest or an older one, goes, as name and text tell."""
     sections = yield from read_profile(owner, epoch)
     names = [
@@ -159,7 +159,6 @@ def drop_sections(owner: Owner, epoch: str, is_gone: Callable[[str, str], bool])
     ]
     if names:
         yield [delete(owner.namespace("profile"), name) for name in names]
-    return names
 
 
 def bounded(text: str) -> str:

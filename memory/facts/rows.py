@@ -128,10 +128,10 @@ def _read(items: Iterable[Item], epoch: str) -> Iterator[tuple[Item, Fact]]:
         logger.warning("skipped %d unreadable facts: %s", len(unreadable), ", ".join(unreadable[:5]))
 
 
-def save(facts: FactSet, kept: Collection[str] = ()) -> StoreEffects[list[str]]:
-    """Write what became of facts since they were read, and return the sections of the profile that go with it.
+def save(facts: FactSet, kept: Collection[str] = ()) -> StoreEffects[None]:
+    """Write what became of facts since they were read. Sections of the profile that tell of what is over go with it.
 
-    Sections that tell of what is over would go on telling it; the next update writes them anew.
+    They would go on telling it; the next update writes them anew.
 
     Args:
         facts: The facts.
@@ -148,7 +148,8 @@ def save(facts: FactSet, kept: Collection[str] = ()) -> StoreEffects[list[str]]:
         # So many of a fact's words may say the same.
         return name not in kept and any(each and len(each & said) >= _REPEATS * len(each) for each in gone)
 
-    return (yield from drop_sections(facts.owner, facts.control.epoch, is_about)) if gone else []
+    if gone:
+        yield from drop_sections(facts.owner, facts.control.epoch, is_about)
 
 
 def _trim_history(owner: Owner) -> StoreEffects[None]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.config import CATEGORIES
-from memory.facts.fact import SOURCES, Fact, Status, from_item, is_fact_id, to_item
+from memory.facts.fact import Fact, Source, Status, from_item, is_fact_id, to_item
 
 WRITTEN = "2026-01-01T00:00:00+00:00"
 facts = st.builds(
@@ -16,7 +16,7 @@ facts = st.builds(
     confidence=st.floats(0, 1),
     created_at=st.just(WRITTEN),
     updated_at=st.just("2026-01-02T00:00:00+00:00"),
-    source=st.sampled_from(SOURCES),
+    source=st.sampled_from(get_args(Source)),
     status=st.sampled_from(get_args(Status)),
     pinned=st.booleans(),
     revision=st.integers(1, 99),
