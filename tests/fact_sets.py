@@ -8,8 +8,9 @@ from memory.config import MemoryConfig
 from memory.control import read_epoch
 from memory.door import run
 from memory.facts.changes import Change, Extraction, Outcome
-from memory.facts.fact import Fact, timestamp
+from memory.facts.fact import Fact
 from memory.facts.store import FactStore
+from memory.message import iso_time
 from memory.namespaces import Owner
 from tests.fakes import Clock
 
@@ -47,7 +48,7 @@ def _waiting(content: str, confidence: float, epoch: str, now: str) -> Fact:
 def propose(facts: FactStore, content: str, confidence: float = 0.9) -> Fact:
     """Let a fact wait for its user's yes, as the page does where somebody takes a no back."""
     epoch = run(facts._store, read_epoch(facts.owner))
-    draft = _waiting(content, confidence, epoch, timestamp(facts._facts._clock()))
+    draft = _waiting(content, confidence, epoch, iso_time(facts._facts._clock()))
     done, _ = run(facts._store, facts._facts.insert([draft]))
     return cast("Fact", done[0])
 

@@ -22,7 +22,6 @@ from memory.facts.fact import (
     from_item,
     moment,
     period_end,
-    timestamp,
     to_item,
 )
 from memory.facts.profile import SECTIONS, read_profile, texts_of
@@ -30,7 +29,7 @@ from memory.facts.rows import read_fact_set
 from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import read_journal
-from memory.message import StoredMessage
+from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
 from memory.screening.door import screened
 from memory.text import sanitize
@@ -174,7 +173,7 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
 
 def fact_lines(owner: Owner, facts: Sequence[Fact], seconds: float) -> Iterator[str]:
     """Yield the header, and these facts: an export that an import takes."""
-    header = {"format": FORMAT, "schema": SCHEMA, "exported_at": timestamp(seconds), "agent": owner.agent_name}
+    header = {"format": FORMAT, "schema": SCHEMA, "exported_at": iso_time(seconds), "agent": owner.agent_name}
     yield json.dumps(header, ensure_ascii=False) + "\n"
     for fact in facts:
         yield _line("fact", _plain(to_item(fact)))

@@ -14,13 +14,14 @@ from memory.config import MemoryConfig
 from memory.control import read_epoch
 from memory.door import StoreEffects, arun, transaction
 from memory.facts.changes import Reason
-from memory.facts.fact import HELD, Fact, timestamp
+from memory.facts.fact import HELD, Fact
 from memory.facts.profile import read_profile, write_profile
 from memory.facts.records import text_key
 from memory.facts.rows import read_notes
 from memory.facts.store import FactEffects
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
+from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.screening.door import screened
 from memory.updates.outbox import record
@@ -156,7 +157,7 @@ async def _pieces(lines: AsyncIterable[bytes], done: Imported) -> AsyncIterator[
 @transaction
 def _write(facts: FactEffects, epoch: str, seconds: float, taken: Piece, done: Imported) -> StoreEffects[bool]:
     """Write lines, and note what came of them; say no, and write nothing, if all was erased meanwhile."""
-    owner, now, journal = facts.owner, timestamp(seconds), list[JournalEntry]()
+    owner, now, journal = facts.owner, iso_time(seconds), list[JournalEntry]()
     if (yield from read_epoch(owner)) != epoch:
         return False
     became = {at: read_fact(entry, epoch=epoch, now=now) for at, (part, entry) in taken.items() if part == "fact"}

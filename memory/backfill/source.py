@@ -17,7 +17,6 @@ from memory.backfill.conversation import PASTED, Conversation, Origin
 from memory.config import Approval, MemoryConfig, stricter
 from memory.control import INITIAL_EDIT, belongs, read_control, read_epoch
 from memory.door import StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
-from memory.facts.fact import timestamp
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import forgotten_messages, read_fact_set, save
 from memory.forget.erase import forget_rows_of
@@ -25,7 +24,7 @@ from memory.forget.threads import read_thread_epoch, write_thread_epoch
 from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry, day_of, entries_of
 from memory.journal.journal import append
-from memory.message import with_replies
+from memory.message import iso_time, with_replies
 from memory.namespaces import Owner, checked_source, imported_thread, source_unit, thread_namespace, unit_of
 from memory.text import digest
 from memory.updates import outbox
@@ -167,7 +166,7 @@ def open_source(owner: Owner, name: str, origin: Origin, now: float) -> StoreEff
     epoch, there = yield from side_by_side(read_epoch(owner), read_source(owner, name))
     if there is not None:
         return there
-    fresh = ImportSource(name, origin, uuid.uuid4().hex, timestamp(now), epoch)
+    fresh = ImportSource(name, origin, uuid.uuid4().hex, iso_time(now), epoch)
     yield [put(owner.namespace("sources"), _source_key(name), plain(fresh))]
     return fresh
 
@@ -221,7 +220,7 @@ def take_in(
     lead = {short_id(one.id) for one in conversation.messages[: conversation.goes_on]}
     ids = frozenset(short_id(one.id) for each in said for one in each) - lead
     if untold := [each for each in said if any(short_id(one.id) in ids - talk.told for one in each)]:
-        draft = JournalEntry(day_of(timestamp(now), zone), thread_id, (), epoch, source="turn")
+        draft = JournalEntry(day_of(iso_time(now), zone), thread_id, (), epoch, source="turn")
         strict = stricter(approval, control.approval)
         yield from append(owner, entries_of(draft, untold, zone, approval=strict, secrets=control.secrets))
     # What somebody pasted tells nothing of them, nor does the answer to it alone.
@@ -264,7 +263,7 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
 
     yield from write_thread_epoch(unit, uuid.uuid4().hex, now)
     cancelled = yield from outbox.rewrite(owner, lambda entry: entry if not is_gone(entry.thread_id) else None)
-    facts = yield from read_fact_set(owner, whole=True, now=timestamp(now), config=config)
+    facts = yield from read_fact_set(owner, whole=True, now=iso_time(now), config=config)
     facts.note_erasure()
     kept, restored = _take_back(facts, is_gone)
     deleted = yield from forget_rows_of(facts, is_gone)

@@ -234,11 +234,6 @@ def review_digest(content: str) -> str:
     return digest("reviewed", content)[:32]
 
 
-def timestamp(seconds: float) -> str:
-    """Return seconds since 1970 as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat()
-
-
 def strongest_first(facts: Sequence[Fact]) -> list[Fact]:
     """Return the facts sorted by confidence, highest first; of equal ones the newer first, then by id."""
     return sorted(facts, key=lambda fact: (fact.confidence, fact.updated_at, fact.id), reverse=True)

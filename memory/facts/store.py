@@ -17,10 +17,11 @@ from memory.facts import rules
 from memory.facts.applying import change_facts
 from memory.facts.chain import linked, with_ends
 from memory.facts.changes import Extraction, Outcome
-from memory.facts.fact import HISTORY, Fact, FactNotFound, Status, checked_content, strongest_first, timestamp
+from memory.facts.fact import HISTORY, Fact, FactNotFound, Status, checked_content, strongest_first
 from memory.facts.fact_set import FactSet, first_revisions
 from memory.facts.records import Confirmations
 from memory.facts.rows import MemorySnapshot, read_fact_set, read_snapshot, save
+from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.recall.search import search_facts
 from memory.recall.vectors import QueryVector, read_vectors
@@ -165,7 +166,7 @@ class FactEffects:
     def read(self, said: Sequence[str] | None = None, *, whole: bool = False) -> StoreEffects[FactSet]:
         """Read the facts as they are now, to add what these texts say, or with all that they said."""
         keys = None if said is None else first_revisions(self.owner, said)
-        return read_fact_set(self.owner, keys, whole=whole, now=timestamp(self._clock()), config=self.config)
+        return read_fact_set(self.owner, keys, whole=whole, now=iso_time(self._clock()), config=self.config)
 
 
 def _doors(operation: Operation[P, T]) -> tuple[Door[P, T], AsyncDoor[P, T]]:

@@ -13,13 +13,12 @@ from langgraph.store.base import BaseStore, Item, MatchCondition
 from memory.control import belongs, put_control, read_control, read_epoch
 from memory.door import Batch, StoreEffects, arun, delete, list_namespaces, put, run, scan, side_by_side, transaction
 from memory.facts.chain import Chain
-from memory.facts.fact import timestamp
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import read_fact_set, save
 from memory.forget.threads import write_thread_epoch
 from memory.journal.journal import read_journal, redact, revision_drop
 from memory.journal.journal import write as write_lines
-from memory.message import StoredMessage, find_gone
+from memory.message import StoredMessage, find_gone, iso_time
 from memory.namespaces import DUE, Kind, Owner, is_imported, owner_of, thread_namespace
 from memory.screening.values import NO_SECRETS
 from memory.updates import outbox
@@ -61,7 +60,7 @@ def _erase_thread(thread_id: str, now: float) -> StoreEffects[int]:
 
 @transaction
 def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[int]:
-    facts = yield from read_fact_set(owner, whole=True, now=timestamp(now))
+    facts = yield from read_fact_set(owner, whole=True, now=iso_time(now))
     facts.note_erasure()
     cancelled = yield from outbox.rewrite(owner, lambda entry: entry if entry.thread_id != thread_id else None)
     said = facts.first_said_in(thread_id)
@@ -135,7 +134,7 @@ def erase_fact(owner: Owner, fact_id: str, now: float) -> StoreEffects[Chain]:
     Raises:
         FactNotFound: If no fact has or had the id.
     """
-    facts = yield from read_fact_set(owner, whole=True, now=timestamp(now))
+    facts = yield from read_fact_set(owner, whole=True, now=iso_time(now))
     chain = facts.chain_with(fact_id)
     facts.count_edit()
     facts.erase(chain)

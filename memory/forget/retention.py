@@ -11,11 +11,12 @@ from typing import Final
 from memory.config import MemoryConfig
 from memory.door import StoreEffects, delete, scan, transaction
 from memory.facts import rules
-from memory.facts.fact import DAY_SECONDS, moment, timestamp
+from memory.facts.fact import DAY_SECONDS, moment
 from memory.facts.records import is_revision
 from memory.facts.rows import read_fact_set, save
 from memory.journal.entry import day_of
 from memory.journal.journal import prune
+from memory.message import iso_time
 from memory.namespaces import Kind, Owner
 
 logger = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[dict[s
     Returns:
         How much went: facts that are `over`, into history; what `lapsed`, `revisions` and `lines`, for good.
     """
-    facts = yield from read_fact_set(owner, whole=True, now=timestamp(now), config=config)
+    facts = yield from read_fact_set(owner, whole=True, now=iso_time(now), config=config)
     over, lapsed = rules.sweep(facts, now)
     yield from save(facts)
     old = []
@@ -45,7 +46,7 @@ def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[dict[s
         if is_revision(item) and at.timestamp() < now - config.history_days * DAY_SECONDS:
             old.append(delete(item.namespace, item.key))
     yield old
-    today = day_of(timestamp(now), facts.control.zone or UTC)
+    today = day_of(iso_time(now), facts.control.zone or UTC)
     lines = yield from prune(owner, today, config.journal_days, config.journal_bytes)
     done = {"over": over, "lapsed": lapsed, "revisions": len(old), "lines": lines}
     if any(done.values()):

@@ -6,10 +6,9 @@ import pytest
 
 from memory.config import MemoryConfig
 from memory.door import arun
-from memory.facts.fact import timestamp
 from memory.journal.entry import JournalEntry, entries_of
 from memory.journal.journal import append
-from memory.message import StoredMessage
+from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
 from memory.recall.past import read_past
 from tests.fact_sets import propose
@@ -60,7 +59,7 @@ async def journaled(page: Page, *said: str, day: str = "2026-03-01") -> list[str
 
 @pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
 async def test_a_message_that_waits_is_answered_and_the_answer_taken_back(page: Page, whole: bool) -> None:
-    day = timestamp(page.app.clock())[:10]
+    day = iso_time(page.app.clock())[:10]
     key, *_ = await journaled(page, SAID, "I like tea.", day=day)
     text = await page.get("updates", whole=whole)
     assert "Messages that wait (1)" in text
@@ -88,7 +87,7 @@ async def told(page: Page) -> list[str]:
 
 
 async def test_many_messages_are_answered_together_and_old_ones_are_not_asked_about(page: Page) -> None:
-    day = timestamp(page.app.clock())[:10]
+    day = iso_time(page.app.clock())[:10]
     await journaled(page, *(f"My doctor said thing {number}." for number in range(3)), day=day)
     await journaled(page, "My asthma was bad then.", day="2020-01-01")
     text = await page.get("updates")
@@ -101,7 +100,7 @@ async def test_many_messages_are_answered_together_and_old_ones_are_not_asked_ab
 
 
 async def test_the_api_lists_what_waits_in_the_journal_and_takes_answers(page: Page) -> None:
-    key, other = await journaled(page, SAID, "I like tea.", day=timestamp(page.app.clock())[:10])
+    key, other = await journaled(page, SAID, "I like tea.", day=iso_time(page.app.clock())[:10])
     listed = (await page.client.get("/journal?waits=true")).json()
     assert [(each["key"], each["waits"], each["refused"]) for each in listed["entries"]] == [(key, ["approval"], False)]
     assert (await page.client.get("/journal")).json()["total"] == 2

@@ -9,13 +9,13 @@ from memory.archive.entries import aexport
 from memory.config import MemoryConfig
 from memory.door import run
 from memory.facts.changes import Change, Extraction, Outcome, Section
-from memory.facts.fact import Fact, MemoryFull, timestamp
+from memory.facts.fact import Fact, MemoryFull
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
 from memory.forget.retention import clean
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
-from memory.message import StoredMessage
+from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
 from memory.recall.past import read_past
 from tests.archive_lines import document_of
@@ -55,7 +55,7 @@ class Person:
         return self.facts.apply(extraction, thread_id=thread, epoch="initial", now=self.now())
 
     def now(self) -> str:
-        return timestamp(self.clock())
+        return iso_time(self.clock())
 
     def used(self) -> list[str]:
         return [fact.content for fact in self.facts.snapshot().facts]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.config import CATEGORIES
-from memory.facts.fact import Fact, timestamp
+from memory.facts.fact import Fact
 from memory.facts.profile import StoredSection
 from memory.facts.rows import MemorySnapshot
 from memory.injection.injected import Injected, render_block, render_deltas
@@ -19,6 +19,7 @@ from memory.injection.selection import (
     needs_rebase,
     told,
 )
+from memory.message import iso_time
 from memory.recall import Document
 from memory.recall.index import Hit
 from memory.recall.user_index import Recalled
@@ -42,8 +43,8 @@ def fact(number: int, content: str = "", confidence: float = 0.8, *, written: fl
         content=content or f"User likes thing number {number}",
         category="knowledge",
         confidence=confidence,
-        created_at=timestamp(written),
-        updated_at=timestamp(written),
+        created_at=iso_time(written),
+        updated_at=iso_time(written),
     )
     return replace(made, **fields)
 

@@ -17,9 +17,10 @@ from graphs.server.api.routing import (
     StrictModel,
 )
 from memory.config import Category
-from memory.facts.fact import DAY_SECONDS, Fact, FactChanged, FactNotFound, Held, Source, Status, timestamp
+from memory.facts.fact import DAY_SECONDS, Fact, FactChanged, FactNotFound, Held, Source, Status
 from memory.facts.records import Confirmations
 from memory.facts.rows import read_confirmations
+from memory.message import iso_time
 
 router = MemoryRouter()
 
@@ -173,7 +174,7 @@ async def _page(call: Call, asked: FactFilter, facts: Sequence[Fact]) -> dict[st
 
 async def unconfirmed(call: Call, facts: Sequence[Fact], days: int) -> list[Fact]:
     """Return those of the facts that for so many days nobody wrote, edited or said; pinned ones need no word."""
-    said, since = await call.run(read_confirmations(call.owner)), timestamp(call.now - days * DAY_SECONDS)
+    said, since = await call.run(read_confirmations(call.owner)), iso_time(call.now - days * DAY_SECONDS)
     return [
         fact
         for fact in facts

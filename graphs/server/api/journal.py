@@ -9,10 +9,9 @@ from pydantic import Field
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, PageQuery, StrictModel
 from memory.config import Hold
-from memory.facts.fact import timestamp
 from memory.journal.entry import JournalEntry, LineSource, day_of, days_before
 from memory.journal.journal import read_entries, read_journal
-from memory.message import Role
+from memory.message import Role, iso_time
 from memory.recall.past import Untold, read_untold, write_answer
 
 router = MemoryRouter()
@@ -129,7 +128,7 @@ async def asked_about(call: Call) -> list[Line]:
     What is older, or more, goes on waiting; the journal shows it.
     """
     days = call.config.approval_days
-    since = days_before(day_of(timestamp(call.now)), days) if days else ""
+    since = days_before(day_of(iso_time(call.now)), days) if days else ""
     found = [line for line in await journal_of(call, since) if line.is_asked]
     return found[::-1][: call.config.max_waiting]
 
@@ -142,5 +141,5 @@ async def answer(call: Call, keys: list[str], yes: bool | None) -> list[Line]:
         raise RefusedRequest(404, "This exchange is not in the journal any more.")
     if not all(entry.screened().held for entry in entries):
         raise RefusedRequest(409, "Nothing in this exchange waits for a yes.")
-    await call.run(write_answer(call.owner, epoch, entries, yes=yes, now=timestamp(call.now)))
+    await call.run(write_answer(call.owner, epoch, entries, yes=yes, now=iso_time(call.now)))
     return list(map(Line, entries, await call.run(read_untold(call.owner, entries))))

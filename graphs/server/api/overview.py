@@ -10,7 +10,7 @@ from graphs.turn.state import WithoutMemory
 from memory.config import checked_time_zone
 from memory.control import change_control, read_control
 from memory.door import side_by_side
-from memory.facts.fact import timestamp
+from memory.message import iso_time
 from memory.updates.budget import day_at, read_spent
 from memory.updates.outbox import read_entries
 
@@ -82,7 +82,7 @@ async def overview(call: AgentCall) -> Overview:
     if limit:
         day, ends = day_at(call.now, config)
         spent = await call.run(read_spent(call.owner, day))
-        budget = BudgetState(calls=spent, max_calls=limit, used_up=spent >= limit, until=timestamp(ends))
+        budget = BudgetState(calls=spent, max_calls=limit, used_up=spent >= limit, until=iso_time(ends))
     return Overview(
         agent_name=call.owner.agent_name,
         time_zone=control.time_zone,

@@ -6,8 +6,9 @@ from pydantic import AfterValidator, Field
 
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
-from memory.facts.fact import checked_content, timestamp
+from memory.facts.fact import checked_content
 from memory.facts.profile import MAX_SECTION_CHARS, SECTIONS, edit_section, read_profile, texts_of
+from memory.message import iso_time
 from memory.screening.door import admitted
 
 router = MemoryRouter()
@@ -63,4 +64,4 @@ async def delete_section(call: AgentCall, section: str) -> None:
 async def _write_section(call: Call, section: str, text: str) -> None:
     if section not in SECTIONS:
         raise RefusedRequest(404, f"the sections are {', '.join(SECTIONS)}")
-    await call.run(edit_section(call.owner, section, text, epoch=await call.epoch(), now=timestamp(call.now)))
+    await call.run(edit_section(call.owner, section, text, epoch=await call.epoch(), now=iso_time(call.now)))

@@ -11,7 +11,7 @@ from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, Empty, MemoryRouter
 from memory.control import read_epoch
 from memory.door import side_by_side
-from memory.facts.fact import timestamp
+from memory.message import iso_time
 from memory.updates.entry import Entry, EntryKind, EntryState
 from memory.updates.lease import read_lease
 from memory.updates.outbox import read_entries, settle_dead
@@ -20,7 +20,7 @@ from memory.updates.receipts import read_receipts
 router = MemoryRouter()
 
 
-Moment = Annotated[str, BeforeValidator(timestamp)]
+Moment = Annotated[str, BeforeValidator(iso_time)]
 
 
 class Update(ApiModel):

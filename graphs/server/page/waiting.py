@@ -15,8 +15,9 @@ from graphs.server.page.pages import PageRequest, PageRoutes
 from graphs.server.page.parts import facts_named, show_journal
 from memory.archive.entries import read_fact
 from memory.control import read_control
-from memory.facts.fact import HELD, Fact, timestamp, to_item
+from memory.facts.fact import HELD, Fact, to_item
 from memory.facts.store import FactEffects
+from memory.message import iso_time
 from memory.updates.receipts import read_receipts
 
 pages = PageRoutes()
@@ -90,7 +91,7 @@ async def take_no_back(asked: PageRequest) -> Response:
     """Let a fact wait again that somebody has just said no to; what the form says of it is checked as an import is."""
     now = asked.now
     try:
-        fact = read_fact(json.loads(asked.one("fact")), epoch=asked.control.epoch, now=timestamp(now))
+        fact = read_fact(json.loads(asked.one("fact")), epoch=asked.control.epoch, now=iso_time(now))
     except ValueError:
         fact = "malformed"
     if not isinstance(fact, Fact):
