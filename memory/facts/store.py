@@ -79,8 +79,9 @@ class FactEffects:
     restore = _operation(rules.restore, whole=True)
     insert = _operation(rules.insert, lambda drafts, *_: [draft.content for draft in drafts])
     update = _operation(rules.update, by_hand=True)
-    release = _operation(rules.release, whole=True, by_hand=True)
-    approve = _operation(rules.approve, whole=True, by_hand=True)
+    # These add nothing that history may have; how often facts were said again is needed for the limit.
+    release = _operation(rules.release, lambda *_, **__: (), by_hand=True)
+    approve = _operation(rules.approve, lambda *_, **__: (), by_hand=True)
     retire = _operation(rules.retire, whole=True, by_hand=True)
     delete = _operation(rules.delete, whole=True, by_hand=True)
     undo = _operation(rules.undo, whole=True, by_hand=True)
