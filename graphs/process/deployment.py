@@ -50,22 +50,26 @@ def load_deployment(name: str) -> Deployment:
     return found
 
 
-# No simple lock: who asks for the service while making it gets an error, instead of waiting for itself.
-_MAKING = threading.RLock()
+def _once(make: Callable[[], MemoryService]) -> Callable[[], MemoryService]:
+    """Decorate what makes the one service of a process; a thread that asks meanwhile waits for it."""
+    # No simple lock: who asks for the service while making it gets an error, instead of waiting for itself.
+    making, made = threading.RLock(), functools.cache(make)
+
+    @functools.wraps(make)
+    def once() -> MemoryService:
+        with making:  # `functools.cache` alone would let two threads that ask at the same time make two
+            return made()
+
+    return once
 
 
+@_once
 def service_of_process() -> MemoryService:
     """Return the one service that the graphs, the app and the persistence of this process share.
 
     It is made when it is first needed, not when a module is imported: a server that is started in a process where the
     graph is imported already says only then what it is, and what its configuration sets.
     """
-    with _MAKING:  # `functools.cache` alone would let two threads that ask at the same time make two
-        return _service()
-
-
-@functools.cache
-def _service() -> MemoryService:
     settings = Settings.from_environment()
     service = load_deployment(settings.deployment).make_service(settings)
     if not isinstance(service, MemoryService):
