@@ -32,8 +32,7 @@ from memory.config import Category, MemoryConfig, stricter
 from memory.control import Control, read_control, read_epoch
 from memory.door import StoreEffects, arun, put, read, side_by_side, transaction
 from memory.extraction.extraction import judge_fact
-from memory.facts.applying import change_facts
-from memory.facts.changes import Outcome, Reason
+from memory.facts.changes import Outcome
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, is_protected, may_be_used
 from memory.facts.rows import read_snapshot
 from memory.facts.store import FactEffects
@@ -67,26 +66,6 @@ _CONVERSATION_CHARS: Final = 4_000
 _NEIGHBOURS: Final = 2
 # What the user says in so many words; only what they wrote by hand is surer.
 _CONFIDENCE: Final = 0.9
-
-_NOT_REMEMBERED: dict[Reason, str] = {
-    "secret": "memory keeps no keys or card numbers. Do not try again.",
-    "suspected": "it may hold a password or a code, so it waits for the user's review and is not used.",
-    "instruction_like": "it reads as an order to an assistant, so it waits for the user's review and is not used.",
-    "not_said": "only what the user said or affirmed in this exchange can be remembered, with their names, numbers and "
-    "dates. Ask the user to say it. Earlier messages are learned by themselves.",
-    "unfounded": "it has a number or a date that the user did not say, so it waits for their review and is not used.",
-    "duplicate": "it is known already.",
-    "full": "memory is full, and everything in it is protected: the user must remove something first.",
-    "forgotten": "the user deleted it before. They can add it again themselves.",
-    "edited": "the user changed this by hand since.",
-    "protected": "the user protects it.",
-    "stale": "the user erased their memory in the meantime.",
-    "small_talk": "thanks and greetings are no facts.",
-    "placeholder": "it has a blank where a name should be.",
-    "too_long": "it is too long: one short sentence.",
-    "empty": "there is no text in it.",
-    "unknown_category": "there is no such category.",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,12 +207,10 @@ def remember(
     )
     epoch = call.epochs.epoch or snapshot.epoch
     if erased_between(call.epochs.thread_epoch, thread_epoch) or epoch != snapshot.epoch:
-        return Told(f"Not remembered: {_NOT_REMEMBERED['stale']}")
-    outcome = yield from change_facts(
-        call.owner, extraction, thread_id=call.thread_id, epoch=epoch, now=iso_time(call.now), config=call.config
-    )
+        return Told(f"Not remembered: {prompts.NOT_REMEMBERED['stale']}")
+    outcome = yield from call.facts.apply(extraction, thread_id=call.thread_id, epoch=epoch, now=iso_time(call.now))
     sources = tuple(dict.fromkeys(each for change in extraction.changes for each in change.sources))
-    return (yield from _noted(call, _told_of(outcome), epoch, outcome, messages=sources))
+    return (yield from _note(call, _told_outcome(outcome), epoch, outcome, said=sources))
 
 
 def forget(
@@ -249,7 +226,7 @@ def forget(
     if is_protected(fact, call.config.protected_categories):
         return Told("Not forgotten: the user wrote or pinned this, so only they can remove it, in their memory.")
     yield from call.facts.retire(fact.id)
-    return (yield from _noted(call, "Forgotten. The user can undo it.", fact.epoch, Outcome(superseded=(fact.id,))))
+    return (yield from _note(call, "Forgotten. The user can undo it.", fact.epoch, Outcome(superseded=(fact.id,))))
 
 
 def restore(
@@ -265,14 +242,11 @@ def restore(
     try:
         fact = yield from call.facts.restore(gone.id)
     except MemoryFull:
-        return Told(f"Not restored: {_NOT_REMEMBERED['full']}")
+        return Told(f"Not restored: {prompts.NOT_REMEMBERED['full']}")
     if fact.status != "active":
-        return Told(f"Not restored: {_NOT_REMEMBERED['instruction_like']}")
-    return (
-        yield from _noted(
-            call, f"Restored as {fact.id}. The user can undo it.", fact.epoch, Outcome(created=(fact.id,))
-        )
-    )
+        return Told(f"Not restored: {prompts.NOT_REMEMBERED['instruction_like']}")
+    text = f"Restored as {fact.id}. The user can undo it."
+    return (yield from _note(call, text, fact.epoch, Outcome(created=(fact.id,))))
 
 
 _TOOLS: Final[Mapping[str, Callable[..., Generator[Any, Any, Told]]]] = {
@@ -388,12 +362,9 @@ def _arguments(name: MemoryToolName) -> Any:
     return create_model(name, **fields)
 
 
-def _noted(
-    call: ToolCall, text: str, epoch: str, outcome: Outcome, messages: tuple[str, ...] = ()
-) -> StoreEffects[Told]:
+def _note(call: ToolCall, text: str, epoch: str, outcome: Outcome, said: tuple[str, ...] = ()) -> StoreEffects[Told]:
     """Write down what a call did, and tell the model."""
-    now = iso_time(call.now)
-    receipt = UpdateReceipt.of(outcome, time=now, thread_id=call.thread_id, messages=messages, epoch=epoch)
+    receipt = UpdateReceipt.of(outcome, time=iso_time(call.now), thread_id=call.thread_id, messages=said, epoch=epoch)
     yield from write_receipt(call.owner, digest("tool", call.thread_id, call.call_id)[:32], receipt)
     # Erasing the thread finds whose memory it fed by this note, also if the turn is never written down. One that is
     # there stays: it may list turns that were written down late.
@@ -403,7 +374,7 @@ def _noted(
     return Told(text, receipt)
 
 
-def _told_of(outcome: Outcome) -> str:
+def _told_outcome(outcome: Outcome) -> str:
     if outcome.created:
         return f"Remembered as {outcome.created[0]}."
     if outcome.waiting:
@@ -414,7 +385,7 @@ def _told_of(outcome: Outcome) -> str:
     if outcome.confirmed:
         return f"That is known already, as {outcome.confirmed[0]}."
     reason = outcome.refused[0].reason if outcome.refused else "empty"
-    return f"Not remembered: {_NOT_REMEMBERED.get(reason, 'it is no fact about the user.')}"
+    return f"Not remembered: {prompts.NOT_REMEMBERED.get(reason, 'it is no fact about the user.')}"
 
 
 def _unknown(fact_id: str) -> str:

@@ -1,4 +1,5 @@
-from memory.facts.changes import Outcome, Refusal, reasons
+from memory import prompts
+from memory.facts.changes import REASONS, Outcome, Refusal, reasons
 
 
 def test_a_log_shows_reasons_and_numbers_only() -> None:
@@ -6,3 +7,7 @@ def test_a_log_shows_reasons_and_numbers_only() -> None:
 
     assert reasons(refused) == {"duplicate": 1, "secret": 2}
     assert reasons(Outcome().refused) == {}
+
+
+def test_a_model_is_told_of_reasons_that_there_are() -> None:
+    assert prompts.NOT_REMEMBERED.keys() <= {*REASONS}
