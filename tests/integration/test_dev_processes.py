@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -90,13 +91,53 @@ class Server:
 """
 
 
-def test_what_works_in_the_background_is_served_with_a_lower_priority_and_ends_with_its_parent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def weights(tmp_path: Path) -> str:
+    """Name weights that a stand-in serves, where the test's folder is on the path."""
     (tmp_path / "xllamacpp.py").write_text(STAND_IN_FOR_LLAMA)
     (weights := tmp_path / "some.gguf").touch()
+    return str(weights)
+
+
+@contextmanager
+def dev(folder: Path, port: int, said: int | None = None, **model: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start `palimpsest dev` in a folder, with what it says and logs in the file `log` there; kill it in the end.
+
+    Args:
+        folder: Where it runs, and where it finds the stand-in.
+        port: Where it listens.
+        said: Where its standard output goes instead.
+        model: The variables that name its model.
+    """
+    variables = {"PYTHONPATH": f"{folder}:{HOUSE}", "HOME": str(folder), "PALIMPSEST_EMBEDDER": "none", **model}
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "palimpsest", "dev", "--port", str(port)],
+            cwd=folder,
+            env=variables,
+            stdout=said or log,
+            stderr=log,
+            umask=0o022,
+            preexec_fn=heed_signals,
+        )
+    try:
+        yield server
+    finally:
+        server.kill()
+        server.wait()
+
+
+def local_model_of(server: subprocess.Popen[bytes]) -> int:
+    """Return the id of its one child."""
+    (child,) = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    return int(child)
+
+
+def test_what_works_in_the_background_is_served_with_a_lower_priority_and_ends_with_its_parent(
+    weights: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{HOUSE}")
-    local = start_local_model(str(weights))
+    local = start_local_model(weights)
     try:
         chat, background = (
             json.load(urlopen(url.removesuffix("/v1"), timeout=60)) for url in (local.base_url, local.background_url)
@@ -124,90 +165,45 @@ def test_the_command_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_is_one_process_that_ends_as_it_is_told_with_the_local_model_which_may_end_before(
-    how: signal.Signals, tmp_path: Path
+    how: signal.Signals, weights: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "xllamacpp.py").write_text(STAND_IN_FOR_LLAMA)
-    (weights := tmp_path / "some.gguf").touch()
-    variables = {"PYTHONPATH": f"{tmp_path}:{HOUSE}", "PALIMPSEST_LOCAL_MODEL": str(weights), "HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "palimpsest", "dev", "--port", str(port := free_port())]
     log = tmp_path / "log"
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            command,
-            cwd=tmp_path,
-            env={**variables, "PALIMPSEST_EMBEDDER": "none"},
-            stdout=output,
-            stderr=output,
-            umask=0o022,
-            preexec_fn=heed_signals,
-        )
-    try:
+    with dev(tmp_path, port := free_port(), PALIMPSEST_LOCAL_MODEL=weights) as server:
         eventually(lambda: "Ctrl-C" in log.read_text(), timeout=240)
         assert f"Ready    http://127.0.0.1:{port}" in log.read_text()
         kept = [*tmp_path.glob(".palimpsest/*"), *tmp_path.glob(".langgraph_api/*")]
         assert {"store.sqlite", "checkpoints.sqlite", "store.pckl"} <= {path.name for path in kept}
         assert not [path.name for path in kept if path.stat().st_mode & 0o077]
-        (local,) = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+        local = local_model_of(server)
         if how == signal.SIGINT:
-            os.kill(int(local), signal.SIGKILL)
+            os.kill(local, signal.SIGKILL)
             eventually(lambda: "The local model ended with exit code -9: start again." in log.read_text())
         server.send_signal(how)
         assert server.wait(240) == 0  # behind imports of its first sweep, which a busy machine takes long for
         assert "Stopping ..." in log.read_text()
         assert "Traceback" not in log.read_text()
         eventually(lambda: not Path(f"/proc/{local}").exists())
-    finally:
-        server.kill()
-        server.wait()
 
 
-def test_who_reads_no_more_what_it_says_ends_neither_it_nor_its_look_at_the_local_model(tmp_path: Path) -> None:
-    (tmp_path / "xllamacpp.py").write_text(STAND_IN_FOR_LLAMA)
-    (weights := tmp_path / "some.gguf").touch()
-    variables = {"PYTHONPATH": f"{tmp_path}:{HOUSE}", "PALIMPSEST_LOCAL_MODEL": str(weights), "HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "palimpsest", "dev", "--port", str(port := free_port())]
+def test_who_reads_no_more_what_it_says_ends_neither_it_nor_its_look_at_the_local_model(
+    weights: str, tmp_path: Path
+) -> None:
     log = tmp_path / "log"
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            command,
-            cwd=tmp_path,
-            env={**variables, "PALIMPSEST_EMBEDDER": "none"},
-            stdout=subprocess.PIPE,
-            stderr=output,
-        )
-    try:
+    with dev(tmp_path, port := free_port(), subprocess.PIPE, PALIMPSEST_LOCAL_MODEL=weights) as server:
         assert server.stdout
         server.stdout.close()
         eventually(lambda: answers(f"http://127.0.0.1:{port}/ok"), timeout=240)
-        (local,) = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
-        os.kill(int(local), signal.SIGKILL)
+        os.kill(local_model_of(server), signal.SIGKILL)
         eventually(lambda: "The local model ended with exit code -9: start again." in log.read_text())
         assert "Exception in thread" not in log.read_text()
-    finally:
-        server.kill()
-        server.wait()
 
 
 @pytest.mark.parametrize("after_seconds", [0.0, 0.3, 1.0, 2.0])
 def test_an_interrupt_while_it_starts_ends_it_without_a_traceback(after_seconds: float, tmp_path: Path) -> None:
-    variables = {"PYTHONPATH": str(HOUSE), "PALIMPSEST_LOCAL_BASE_URL": "http://127.0.0.1:9/v1", "HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "palimpsest", "dev", "--port", str(free_port())]
     log = tmp_path / "log"
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            command,
-            cwd=tmp_path,
-            env={**variables, "PALIMPSEST_EMBEDDER": "none"},
-            stdout=output,
-            stderr=output,
-            preexec_fn=heed_signals,
-        )
-    try:
+    with dev(tmp_path, free_port(), PALIMPSEST_LOCAL_BASE_URL="http://127.0.0.1:9/v1") as server:
         eventually(lambda: "Starting the server" in log.read_text(), timeout=60)
         time.sleep(after_seconds)
         server.send_signal(signal.SIGINT)
         assert server.wait(60) in (-signal.SIGINT, 0)  # 0 where it was a server by then, and ended as one
         assert "Traceback" not in log.read_text()
-    finally:
-        server.kill()
-        server.wait()
