@@ -159,9 +159,3 @@ def learns(messages: list[BaseMessage]) -> str:
         for number, what in likes
     ]
     return json.dumps({"facts": facts, "profile": []})
-
-
-def accounts(messages: list[BaseMessage]) -> str:
-    """Answer as a model that tells, in sentences of its own, of everything that the journal in a roll-up holds."""
-    told = re.findall(r"(?:user|assistant): (.+?)[.?]?(?= assistant:|$)", messages[-1].text, re.MULTILINE)
-    return " ".join(f"They talked about {what}." for what in told)

@@ -120,9 +120,9 @@ def examples(folder: Path = FOLDER) -> list[Example]:
     ]
 
 
-def others(folder: Path = FOLDER) -> Iterator[Example]:
+def others() -> Iterator[Example]:
     """Yield harmless texts of public sources, and orders and wishes put together from parts, for learning alone."""
-    with gzip.open(folder / "others.jsonl.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(FOLDER / "others.jsonl.gz", "rt", encoding="utf-8") as lines:
         for each in map(json.loads, lines):
             yield Example(each["from"], each["kind"], each["text"])
 

@@ -3,7 +3,6 @@
 import asyncio
 import copy
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import pytest
 from langgraph.store.base import BaseStore, Item, Op, PutOp, Result
@@ -22,36 +21,26 @@ class FaultyStore(BaseStore):
     Attributes:
         calls: How many batches were asked for.
         fault: Returns what to raise at a batch, or `None`.
-        applies_first: Whether a failing batch is carried out before it fails, as with a lost answer.
-        inner: Where the items are.
     """
 
-    def __init__(self, inner: BaseStore | None = None) -> None:
-        self.inner = inner or InMemoryStore()
+    def __init__(self) -> None:
+        self._inner = InMemoryStore()
         self.calls = 0
         self.fault: Fault = lambda _: None
-        self.applies_first = False
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         operations = [_copied(op) for op in ops]
         self.calls += 1
-        error = self.fault(self.calls)
-        if error is not None and not self.applies_first:
+        if error := self.fault(self.calls):
             raise error
-        results = self.inner.batch(operations)
-        if error is not None:
-            raise error
-        return copy.deepcopy(results)
+        return copy.deepcopy(self._inner.batch(operations))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         return self.batch(ops)
 
     def items(self, namespace: Sequence[str]) -> list[Item]:
         """Everything below a namespace, without counting as a call."""
-        return list(self.inner.search(tuple(namespace), limit=100_000))
-
-    def values(self, namespace: Sequence[str]) -> list[dict[str, Any]]:
-        return [item.value for item in self.items(namespace)]
+        return list(self._inner.search(tuple(namespace), limit=100_000))
 
 
 class CountingStore(InMemoryStore):
@@ -74,9 +63,9 @@ def _copied(op: Op) -> Op:
     return op._replace(value=copy.deepcopy(op.value)) if isinstance(op, PutOp) else op
 
 
-def fail_at(*calls: int, error: Callable[[], BaseException] = lambda: OSError("disk full")) -> Fault:
-    """Return a fault for these calls."""
-    return lambda n: error() if n in calls else None
+def fail_at(call: int) -> Fault:
+    """Return a fault for this call."""
+    return lambda n: OSError("disk full") if n == call else None
 
 
 async def refuses_what_expires(store: BaseStore) -> None:

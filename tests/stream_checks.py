@@ -1,12 +1,11 @@
 """The pairing rule, checked against what a thread's history says and nothing else."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph_sdk.client import LangGraphClient
 
 from palimpsest import StreamEvent
 from tests.stream_graphs import Graph
@@ -47,22 +46,6 @@ class History:
                 tasks = frozenset((task.name, task.id) for task in snapshot.tasks)
                 known[envelope["id"]] = StoredCheckpoint(namespace, envelope, snapshot.values, tasks)
         return cls(graph.nodes.keys(), known)
-
-    @classmethod
-    async def of_server(
-        cls, client: LangGraphClient, thread_id: str, nodes: Collection[str], namespaces: Iterable[str] = ("",)
-    ) -> "History":
-        """Read what a server's API tells of a thread and of the subgraphs in these namespaces."""
-        known: dict[str, StoredCheckpoint] = {}
-        for namespace in namespaces:
-            where: Any = {"checkpoint_ns": namespace}
-            for state in await client.threads.get_history(thread_id, limit=1000, checkpoint=where):
-                config: Any = {"configurable": state["checkpoint"]}
-                parent: Any = {"configurable": state["parent_checkpoint"]} if state["parent_checkpoint"] else None
-                envelope = _envelope(config, parent, state["metadata"])
-                tasks = frozenset((task["name"], task["id"]) for task in state["tasks"])
-                known[envelope["id"]] = StoredCheckpoint(namespace, envelope, state["values"], tasks)
-        return cls(nodes, known)
 
     @property
     def namespaces(self) -> set[str]:

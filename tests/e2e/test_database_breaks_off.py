@@ -19,8 +19,8 @@ from tests.postgres import Postgres
 from tests.stub_model import StubModel
 
 PATIENCE = 120.0
-FIGS, PEARS, PLUMS, TOPAZ = "I like figs.", "I like pears.", "I like plums.", "I keep a topaz."
-LEARNS = {FIGS: "Likes figs.", PEARS: "Likes pears.", PLUMS: "Likes plums.", TOPAZ: "Keeps a topaz."}
+FIGS, PEARS = "I like figs.", "I like pears."
+LEARNS = {FIGS: "Likes figs.", PEARS: "Likes pears."}
 
 
 @pytest.fixture(scope="module")

@@ -60,11 +60,11 @@ class Server:
             del self.threads[thread_id]
         return Response(status_code=self.status)
 
-    async def delete(self, user: str = "ada", thread_id: str = THREAD, method: str = "DELETE") -> int:
+    async def delete(self, user: str = "ada", thread_id: str = THREAD) -> int:
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
             path = f"{self.prefix}/threads/{thread_id}"
-            return (await client.request(method, path, headers={"user": user})).status_code
+            return (await client.delete(path, headers={"user": user})).status_code
 
     async def finish(self) -> None:
         async def is_there(thread_id: str) -> bool:

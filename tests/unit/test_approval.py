@@ -67,12 +67,9 @@ class Person:
         (fact,) = self.facts.list("waiting")
         return fact
 
-    def journals(self, text: str, message: str = "m1", thread: str = "t") -> None:
-        said = (
-            StoredMessage(message, "user", text, self.now()),
-            StoredMessage(f"{message}a", "assistant", "I see.", self.now()),
-        )
-        run(self.store, append(ADA, [JournalEntry(self.now()[:10], thread, said, "initial")]))
+    def journals(self, text: str) -> None:
+        said = (StoredMessage("m1", "user", text, self.now()), StoredMessage("m1a", "assistant", "I see.", self.now()))
+        run(self.store, append(ADA, [JournalEntry(self.now()[:10], "t", said, "initial")]))
 
     def told(self) -> list[str]:
         return [message.text for entry in run(self.store, read_past(ADA, "initial")) for message in entry.messages]

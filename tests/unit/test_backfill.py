@@ -12,7 +12,7 @@ from memory.facts.fact import Fact
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry, outdated
 from memory.message import StoredMessage, iso_time
-from memory.namespaces import Owner, imported_thread, source_unit, unit_of
+from memory.namespaces import imported_thread, source_unit, unit_of
 from tests.exports import Talk, chatgpt
 from tests.memory_bench import ADA, MemoryBench
 
@@ -28,8 +28,8 @@ FIGS = talk("figs", "I like figs.", "My sister lives in Oslo.")
 PLUMS = talk("plums", "I like plums.", begun="2023-05-05T10:00:00")
 
 
-def opened(bench: MemoryBench, name: str = "chatgpt", owner: Owner = ADA) -> ImportSource:
-    return run(bench.store, open_source(owner, name, "chatgpt", bench.clock()))
+def opened(bench: MemoryBench, name: str = "chatgpt") -> ImportSource:
+    return run(bench.store, open_source(ADA, name, "chatgpt", bench.clock()))
 
 
 def take(
@@ -39,9 +39,9 @@ def take(
     return [run(bench.store, take_in(ADA, source, each, now=bench.clock(), learn=learn)) for each in conversations]
 
 
-def erased(bench: MemoryBench, name: str = "chatgpt") -> TakenBack:
+def erased(bench: MemoryBench) -> TakenBack:
     bench.clock.advance(1)
-    return run(bench.store, erase_source(ADA, name, bench.clock(), MemoryConfig()))
+    return run(bench.store, erase_source(ADA, "chatgpt", bench.clock(), MemoryConfig()))
 
 
 def facts(bench: MemoryBench) -> list[Fact]:
