@@ -18,7 +18,7 @@ from memory.journal.journal import JournalRevision, JournalView
 from memory.message import StoredMessage
 from memory.recall.search import search_facts
 from memory.recall.user_index import Asked, Recalled, UserIndex
-from memory.recall.vectors import QueryVector, packed, text_key
+from memory.recall.vectors import QueryVector, packed, vector_key
 
 EMBEDDER: Final = "bench"
 _REVISION: Final = JournalRevision()
@@ -73,7 +73,7 @@ class Held:
         if embeddings is not None:
             texts = self._index.texts()
             vectors = map(packed, embeddings.embed_documents(list(texts.values())))
-            self._vectors = dict(zip(map(text_key, texts.values()), vectors, strict=True))
+            self._vectors = dict(zip(map(vector_key, texts.values()), vectors, strict=True))
             self._index.follow_vectors(EMBEDDER, self._vectors)
         self.evidence: dict[str, frozenset[str]] = {
             **{fact.id: frozenset(fact.message_ids) for fact in facts},

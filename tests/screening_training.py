@@ -29,9 +29,9 @@ from memory.screening.door import (
     JUDGES_FILE,
     ORDER_JUDGE,
     SECRET_JUDGE,
+    as_seen,
     compatible,
     is_instruction_like,
-    plain,
 )
 from memory.screening.judge import UNIT, Judge, order_features, parts, secret_features, tokens
 
@@ -203,7 +203,7 @@ def _value(shape: str, chance: random.Random, signs: str = "#AawW?") -> str:
 
 def _order_parts(each: Example) -> Iterator[tuple[str, float]]:
     """Yield the parts of a text that the judge of orders learns from: of an order the longest, of all else each."""
-    line = plain(each.text)
+    line = as_seen(each.text)
     read = list(dict.fromkeys(parts(line)))
     if each.kind == "attacks":
         read = [max(read, key=len, default="")]

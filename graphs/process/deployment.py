@@ -50,7 +50,7 @@ def load_deployment(name: str) -> Deployment:
     return found
 
 
-def _once(make: Callable[[], MemoryService]) -> Callable[[], MemoryService]:
+def _made_once(make: Callable[[], MemoryService]) -> Callable[[], MemoryService]:
     """Decorate what makes the one service of a process; a thread that asks meanwhile waits for it."""
     # No simple lock: who asks for the service while making it gets an error, instead of waiting for itself.
     making, made = threading.RLock(), functools.cache(make)
@@ -63,7 +63,7 @@ def _once(make: Callable[[], MemoryService]) -> Callable[[], MemoryService]:
     return once
 
 
-@_once
+@_made_once
 def service_of_process() -> MemoryService:
     """Return the one service that the graphs, the app and the persistence of this process share.
 

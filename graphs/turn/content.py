@@ -79,7 +79,7 @@ def as_sent(messages: Iterable[Message], is_own: Callable[[AIMessage], bool]) ->
         if not isinstance(message, AIMessage) or is_own(message):
             return message
         blocks = [message.content] if isinstance(message.content, str) else message.content
-        said = [block for block in map(_plain, blocks) if block]
+        said = [block for block in map(_plain_block, blocks) if block]
         texts = [block["text"] for block in said if block["type"] == "text"]
         content = said if len(texts) < len(said) else "".join(texts)
         plain: Block = {"content": content, "additional_kwargs": {}, "response_metadata": {}}
@@ -94,7 +94,7 @@ def as_sent(messages: Iterable[Message], is_own: Callable[[AIMessage], bool]) ->
     return fit
 
 
-def _plain(block: str | Block) -> Block | None:
+def _plain_block(block: str | Block) -> Block | None:
     """Return a block of an answer as any model may have it; `None` for what is neither text nor media."""
     if isinstance(block, str):
         return _text(block)

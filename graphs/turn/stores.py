@@ -143,7 +143,7 @@ class _Probe:
 
     async def _until_it_answers(self, store: BaseStore) -> None:
         for failures in count():
-            asked = asyncio.create_task(arun(store, read(PROBE, "probe") if self._access == "read" else _write()))
+            asked = asyncio.create_task(arun(store, read(PROBE, "probe") if self._access == "read" else _write_probe()))
             late = asyncio.get_running_loop().call_later(_PROMPT_SECONDS, self._note, "no answer")
             try:
                 async with asyncio.timeout(min(_FIRST_PATIENCE * 2.0 ** min(failures, 30), _LONGEST_PATIENCE)):
@@ -167,7 +167,7 @@ class _Probe:
         self.is_away = bool(reason)
 
 
-def _write() -> StoreEffects[None]:
+def _write_probe() -> StoreEffects[None]:
     # Deleting what is not there takes the way of every write, and its lock, and leaves nothing behind.
     yield [delete(PROBE, "probe")]
 

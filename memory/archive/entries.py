@@ -84,7 +84,7 @@ def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
         updated_at=now,
         status="quarantined" if verdict else held or "active",
         thread_id=sanitize(fact.thread_id, 200),
-        message_ids=_ids(fact.message_ids),
+        message_ids=_bounded_ids(fact.message_ids),
     )
 
 
@@ -120,12 +120,12 @@ def read_update(value: Json, *, owner: Owner, epoch: str, now: float) -> Entry:
         created=entry.created if 0 <= entry.created <= now else now,
         # These were said before any edit that this store knows of: all that were made here count as later.
         messages=tuple(replace(message, edit=INITIAL_EDIT) for message in _messages(entry.messages)),
-        edited_away=_ids(entry.edited_away),
+        edited_away=_bounded_ids(entry.edited_away),
         model=sanitize(entry.model, 200),
     )
 
 
-def _ids(ids: Iterable[str]) -> tuple[str, ...]:
+def _bounded_ids(ids: Iterable[str]) -> tuple[str, ...]:
     """Return ids as a store takes them, at most 100."""
     return tuple(sanitize(each, 200) for each in islice(ids, 100))
 
@@ -160,10 +160,10 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
     epoch = facts.control.epoch
     for line in fact_lines(owner, [*facts.rows.values()], seconds):
         yield line
-    yield _line("profile", texts_of(await arun(store, read_profile(owner, epoch))))
+    yield _json_line("profile", texts_of(await arun(store, read_profile(owner, epoch))))
     past = with_ends(facts.past, facts.every)
     for fact in sorted(past, key=lambda fact: (fact.updated_at, fact.id, fact.revision)):
-        yield _line("history", _plain(to_item(fact)))
+        yield _json_line("history", _outer_fields(to_item(fact)))
     for entry in await arun(store, read_journal(owner, epoch)):
         yield _said_line("journal", plain(entry.screened()), entry.messages)
     for update in await arun(store, read_entries(owner)):
@@ -176,16 +176,16 @@ def fact_lines(owner: Owner, facts: Sequence[Fact], seconds: float) -> Iterator[
     header = {"format": FORMAT, "schema": SCHEMA, "exported_at": iso_time(seconds), "agent": owner.agent_name}
     yield json.dumps(header, ensure_ascii=False) + "\n"
     for fact in facts:
-        yield _line("fact", _plain(to_item(fact)))
+        yield _json_line("fact", _outer_fields(to_item(fact)))
 
 
 def _said_line(part: str, told: Json, messages: Iterable[StoredMessage]) -> str:
-    return _line(part, {**_plain(told), "messages": [_plain(each.to_json()) for each in messages]})
+    return _json_line(part, {**_outer_fields(told), "messages": [_outer_fields(each.to_json()) for each in messages]})
 
 
-def _plain(item: Json) -> Json:
+def _outer_fields(item: Json) -> Json:
     return {name: value for name, value in item.items() if name not in _INNER}
 
 
-def _line(part: str, entry: Json) -> str:
+def _json_line(part: str, entry: Json) -> str:
     return json.dumps({part: entry}, ensure_ascii=False) + "\n"

@@ -118,7 +118,7 @@ async def aimport(
     facts, done, is_there = FactEffects(owner, config, lambda: seconds), Imported(), False
     epoch = await arun(store, read_epoch(owner))
     async for piece in _pieces(lines, done):
-        is_there = await arun(store, _write(facts, epoch, seconds, piece, done))
+        is_there = await arun(store, _write_piece(facts, epoch, seconds, piece, done))
     if not is_there:
         return Imported()
     counts = (len(done.lines), done.known, len(done.refused) + done.refused_more)
@@ -155,7 +155,7 @@ async def _pieces(lines: AsyncIterable[bytes], done: Imported) -> AsyncIterator[
 
 
 @transaction
-def _write(facts: FactEffects, epoch: str, seconds: float, taken: Piece, done: Imported) -> StoreEffects[bool]:
+def _write_piece(facts: FactEffects, epoch: str, seconds: float, taken: Piece, done: Imported) -> StoreEffects[bool]:
     """Write lines, and note what came of them; say no, and write nothing, if all was erased meanwhile."""
     owner, now, journal = facts.owner, iso_time(seconds), list[JournalEntry]()
     if (yield from read_epoch(owner)) != epoch:

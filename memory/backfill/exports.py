@@ -37,7 +37,7 @@ class _Said(NamedTuple):
     others: list[str]
 
 
-def read_conversation(value: Json) -> Conversation:
+def read_exported(value: Json) -> Conversation:
     """Return the conversation that an entry of an export describes; `ValueError` says what is wrong with it."""
     try:
         if "mapping" in value:
@@ -98,7 +98,7 @@ def _branch(
         if not isinstance(message, Mapping):
             continue
         time = message.get("create_time") or message.get("created_at") or time
-        told = _read(message)
+        told = _read_message(message)
         left.update(told.others)
         for mark, name, text in (
             *((PASTED, None, each) for each in told.pasted),
@@ -111,24 +111,24 @@ def _branch(
     return Conversation(origin, named, unique(said), left_out=+left)
 
 
-def _read(message: Json) -> _Said:
+def _read_message(message: Json) -> _Said:
     """Return what a message says: parts of one kind at ChatGPT, blocks with a kind each at Claude."""
     content, kind = message.get("content"), str(_at(message, "content", "content_type") or "text")
     texts, pasted, others = list[str](), list[str](), list[str]()
-    for part in _list(_at(content, "parts") or content):
+    for part in _as_list(_at(content, "parts") or content):
         text = part if isinstance(part, str) else _at(part, "text")
         sort = "text" if isinstance(part, str) else str(_at(part, "type") or _at(part, "content_type"))
         if isinstance(text, str) and sort in _TALK:
             texts.append(text)
         elif part:
             others.append(sort)
-    for each in _list(message.get("attachments")):
+    for each in _as_list(message.get("attachments")):
         text = _at(each, "extracted_content")
         if isinstance(text, str) and text.strip():
             pasted.append(f"[{each.get('file_name') or 'pasted'}] {text}")
         else:
             others.append("attachment")
-    others += ["file"] * len(_list(message.get("files")))
+    others += ["file"] * len(_as_list(message.get("files")))
     said = "\n".join(filter(str.strip, texts)) or message.get("text")
     role = _ROLES.get(_at(message, "author", "role") or message.get("sender"))
     is_hidden = _at(message, "metadata", "is_visually_hidden_from_conversation")
@@ -147,7 +147,7 @@ def _at(value: object, *path: str) -> Any:
     return value
 
 
-def _list(value: object) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from memory.archive.entries import FORMAT
 from memory.archive.importing import json_of
 from memory.backfill.conversation import Conversation, Flaw, text_id, unique
-from memory.backfill.exports import read_conversation, read_line
+from memory.backfill.exports import read_exported, read_line
 from memory.message import StoredMessage, speaker_of
 
 Found = Iterator[Conversation | Flaw]
@@ -72,7 +72,7 @@ def _read_json(raw: bytes, place: str, name: str) -> Found:
         try:
             if not isinstance(value, dict):
                 raise ValueError("it is no object of JSON in UTF-8")
-            return read_line(value, text_id(name)) if "role" in value else ("", read_conversation(value))
+            return read_line(value, text_id(name)) if "role" in value else ("", read_exported(value))
         except ValueError as error:
             return "", Flaw(where, str(error))
 

@@ -265,7 +265,7 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     cancelled = yield from outbox.rewrite(owner, lambda entry: entry if not is_gone(entry.thread_id) else None)
     facts = yield from read_fact_set(owner, whole=True, now=iso_time(now), config=config)
     facts.note_erasure()
-    kept, restored = _take_back(facts, is_gone)
+    kept, restored = _take_back_facts(facts, is_gone)
     deleted = yield from forget_rows_of(facts, is_gone)
     yield from save(facts)
     talks = yield from scan(namespace, where={"source": name})
@@ -275,7 +275,7 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     return TakenBack(len(cancelled) + deleted - kept, kept, restored)
 
 
-def _take_back(facts: FactSet, is_gone: Callable[[str], bool]) -> tuple[int, int]:
+def _take_back_facts(facts: FactSet, is_gone: Callable[[str], bool]) -> tuple[int, int]:
     """Keep what others support, put back what these threads had taken away; return how many of each. Pure."""
     kept, going = 0, {fact.id for fact in facts.past if is_gone(fact.thread_id)}
     for fact in [fact for fact in facts.rows.values() if is_gone(fact.thread_id)]:

@@ -127,13 +127,13 @@ async def asked(ask: Asking, model: BaseChatModel, prompt: Prompt, schema: dict[
     with reason_logged(logger, "an extraction call"):
         for structured in _structured(model, schema):
             try:
-                return _text(await ask(structured, prompt))
+                return _answered_text(await ask(structured, prompt))
             except Exception as error:  # whatever a provider's client raises for "I know no schemas"
                 if broken_off := _broken_off(error):
                     return broken_off
                 if status_of(error) not in _REFUSES_SCHEMA:
                     raise
-        return _text(await ask(model, prompt))
+        return _answered_text(await ask(model, prompt))
 
 
 def _structured(model: BaseChatModel, schema: dict[str, Any]) -> Iterator[Runnable[Any, Any]]:
@@ -174,7 +174,7 @@ def _broken_off(error: Exception) -> str:
     return str(text)
 
 
-def _text(answer: Any) -> str:
+def _answered_text(answer: Any) -> str:
     """Return what a model answered, wherever it stands: as text, as a call of a tool, or among its thoughts."""
     if not isinstance(answer, AIMessage):
         return answer if isinstance(answer, str) else json.dumps(answer, default=str)

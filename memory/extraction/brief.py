@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from memory import prompts
 from memory.extraction.answer import Prompt, parse_answer
-from memory.extraction.dialogue import MAX_CONTEXT_CHARS, answers, day_of, line_before, new_messages, shortened
+from memory.extraction.dialogue import MAX_CONTEXT_CHARS, answers, day_written, line_before, new_messages, shortened
 from memory.extraction.form import Answer, FoundFact, object_schema
 from memory.extraction.task import Task
 from memory.facts.words import words
@@ -45,7 +45,7 @@ async def read_briefly(ask: Callable[[Prompt, dict[str, Any]], Awaitable[str]], 
         text, before = one_line(message.text), line_before(message, messages)
         question = next((part for part in reversed(sentences(before)) if part.endswith("?")), "")
         is_answer = bool(question) and answers(text, before)
-        told = (rules.stated(text, day_of(message, task.zone)) if rules else text) or (text if is_answer else "")
+        told = (rules.stated(text, day_written(message, task.zone)) if rules else text) or (text if is_answer else "")
         if not is_answer and not words(told):
             continue
         shown = HumanMessage(

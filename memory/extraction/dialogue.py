@@ -75,13 +75,13 @@ def render_dialogue(messages: Sequence[StoredMessage], zone: tzinfo | None = Non
         label = f"[{numbers[id(message)]}]" if id(message) in numbers else "-"
         limit = MAX_CONTEXT_CHARS if id(message) in taken_up else MAX_PASSED_CHARS
         text = shortened(message.text, MAX_USER_CHARS if message.role == "user" else limit)
-        day = day_of(message, zone)
+        day = day_written(message, zone)
         when = f"{WEEKDAYS[day.weekday()].capitalize()} {day.isoformat()}" if day else "date unknown"
         lines.append(f"{label} {message.speaker}, {when}: {text}")
     return "\n".join(lines)
 
 
-def day_of(message: StoredMessage, zone: tzinfo | None = None) -> date | None:
+def day_written(message: StoredMessage, zone: tzinfo | None = None) -> date | None:
     """Return the day that "yesterday" in a message is relative to: that it was written, in a zone or as its time tells.
 
     `None` if its time cannot be read, or is of a year that no chat is from.

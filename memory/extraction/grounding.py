@@ -22,8 +22,8 @@ _BLANK = re.compile(r"[\[<{]{1,2}[^\W\d][\w ]{0,39}[\]>}]{1,2}|_{3,}|\bX{2,}\b|\
 
 def stands_in(quote: str, text: str) -> bool:
     """Say whether quoted words stand in a text, case, white space and outer signs aside; a gap ("...") parts them."""
-    parts = [part.strip(_EDGES) for part in _GAP.split(_plain(quote))]
-    said = _plain(text)
+    parts = [part.strip(_EDGES) for part in _GAP.split(_compared(quote))]
+    said = _compared(text)
     return any(parts) and all(part in said for part in parts)
 
 
@@ -55,7 +55,7 @@ def has_blank(text: str, said: str) -> bool:
     return any(found[0].casefold() not in said.casefold() for found in _BLANK.finditer(text))
 
 
-def _plain(text: str) -> str:
+def _compared(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).replace("\u2019", "'").casefold().split())
 
 

@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import Final
 
 from memory import prompts
-from memory.extraction.dialogue import answers, day_of, line_before, new_messages
+from memory.extraction.dialogue import answers, day_written, line_before, new_messages
 from memory.extraction.form import MAX_FACTS_PER_ANSWER, Answer, FoundFact
 from memory.extraction.grounding import has_blank, stands_in, unfounded
 from memory.extraction.task import Task
 from memory.facts.changes import Change, Extraction, Reason, Refusal, Section
 from memory.facts.fact import Fact, period_end
-from memory.facts.profile import SECTIONS, base_of, bounded
+from memory.facts.profile import SECTIONS, base_of, fitted_section
 from memory.facts.words import words
 from memory.message import StoredMessage
 from memory.screening.door import answers_with_secret, screened, secret_parts
@@ -85,19 +85,19 @@ class Validation:
         """Add the change of one fact, or its refusal, and note what it says of the message that it rests on."""
         cited, known = _cited(fact, self.new) or self.new, fact.known or 0
         if fact.topic != "none":
-            self._sensitive.update(_ids(cited))
+            self._sensitive.update(_source_ids(cited))
         # A correction of no fact that was shown is news.
         target = self.task.shown[known - 1] if fact.action != "new" and 1 <= known <= len(self.task.shown) else None
         sources = self._sources(fact)
         reason = next(self._objections(fact, target, sources), None)
         if reason is None:
             last = sources[-1]
-            change = Change(action="new", sources=_ids(sources), said_at=last.time, said_after=last.edit)
+            change = Change(action="new", sources=_source_ids(sources), said_at=last.time, said_after=last.edit)
             if target:
                 action = fact.action or "corrects"
                 change = replace(change, action=action, target=target.id, target_revision=target.revision)
             if change.action in ("new", "corrects"):
-                begin, end = _period(fact, day_of(last, self.task.zone))
+                begin, end = _period(fact, day_written(last, self.task.zone))
                 change = replace(
                     change, content=fact.content or "", category=fact.category or "context",
                     confidence=fact.confidence or 0.0, valid_from=begin, valid_to=end, topic=fact.topic or "",
@@ -110,7 +110,7 @@ class Validation:
                 content="" if reason == "secret" else (fact.content or "")[: self.task.config.max_fact_chars],
                 category=fact.category or "context",
                 confidence=fact.confidence or 0.0,
-                sources=_ids(cited),
+                sources=_source_ids(cited),
                 said_at=cited[-1].time,
             )
         )
@@ -120,7 +120,7 @@ class Validation:
         if numbers is None:
             return frozenset()
         marked = {message.id for number, message in enumerate(self.new, 1) if number in numbers}
-        return frozenset(_ids(self.new)) - self._sensitive - marked
+        return frozenset(_source_ids(self.new)) - self._sensitive - marked
 
     @cached_property
     def _told(self) -> tuple[str, frozenset[str]]:
@@ -137,14 +137,14 @@ class Validation:
         reason = self._objection(text)
         if not reason and (
             len(wanted & self._told[1]) < _GROUNDED * len(wanted)
-            or unfounded(text, self._told[0], day_of(newest, self.task.zone))
+            or unfounded(text, self._told[0], day_written(newest, self.task.zone))
         ):
             reason = "not_said"
         if reason:
-            return Refusal(reason=reason, content="" if reason == "secret" else bounded(text))
+            return Refusal(reason=reason, content="" if reason == "secret" else fitted_section(text))
         return Section(
             name=full,
-            text=bounded(text),
+            text=fitted_section(text),
             base=base_of(self.task.profile.get(full, "")),
             said_at=newest.time,
             said_after=newest.edit,
@@ -210,9 +210,9 @@ class Validation:
             yield "not_said"
         lines = [line_before(each, self.task.messages) for each in sources] if fact.quote else []
         # "On the 7th" may be said of the message's own day.
-        days = [day.isoformat() for each in sources if (day := day_of(each, self.task.zone))]
+        days = [day.isoformat() for each in sources if (day := day_written(each, self.task.zone))]
         said = " ".join((self._user_text, *lines, *days, target.content if target else ""))
-        if unfounded(fact.content or "", said, day_of(sources[-1], self.task.zone)):
+        if unfounded(fact.content or "", said, day_written(sources[-1], self.task.zone)):
             yield "unfounded"
 
     def _objection(self, text: str) -> Reason | None:
@@ -255,6 +255,6 @@ def _cited(fact: FoundFact, new: Sequence[StoredMessage]) -> list[StoredMessage]
     return [message for number, message in enumerate(new, 1) if number == fact.message]
 
 
-def _ids(sources: Iterable[StoredMessage]) -> tuple[str, ...]:
+def _source_ids(sources: Iterable[StoredMessage]) -> tuple[str, ...]:
     """Return the ids of messages, once for all pieces of one."""
     return tuple(dict.fromkeys(message.id for message in sources))

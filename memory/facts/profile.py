@@ -53,7 +53,7 @@ class StoredSection:
     def changed(self, text: str) -> "StoredSection":
         """Return the section with a new text, on one line and within its bound, and the old one among the past."""
         kept = sorted({**self.past, **({self.revision: self.text} if self.revision else {})}.items())
-        return replace(self, text=bounded(text), revision=self.revision + 1, past=dict(kept[-KEPT_REVISIONS:]))
+        return replace(self, text=fitted_section(text), revision=self.revision + 1, past=dict(kept[-KEPT_REVISIONS:]))
 
     def put(self, owner: Owner, name: str, *, epoch: str, now: str) -> Op:
         """Return the write of the section."""
@@ -161,7 +161,7 @@ def drop_sections(owner: Owner, epoch: str, is_gone: Callable[[str, str], bool])
         yield [delete(owner.namespace("profile"), name) for name in names]
 
 
-def bounded(text: str) -> str:
+def fitted_section(text: str) -> str:
     """Return a section's text on one line, cut at a word when it is too long."""
     line = one_line(text)
     return line if len(line) <= MAX_SECTION_CHARS else line[:MAX_SECTION_CHARS].rsplit(" ", 1)[0]

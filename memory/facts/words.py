@@ -32,11 +32,11 @@ def words(text: str) -> frozenset[str]:
         if UNSPACED.search(word):
             found.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
         elif word not in _COMMON:
-            found.add(stem(word))
+            found.add(_stem_of(word))
     return frozenset(found)
 
 
-def stem(word: str) -> str:
+def _stem_of(word: str) -> str:
     """Return what an English word begins with in all its forms; other words as they are."""
     if not (word.isascii() and word.isalpha()):
         return word

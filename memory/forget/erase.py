@@ -16,8 +16,7 @@ from memory.facts.chain import Chain
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import read_fact_set, save
 from memory.forget.threads import write_thread_epoch
-from memory.journal.journal import read_journal, redact, revision_drop
-from memory.journal.journal import write as write_lines
+from memory.journal.journal import read_journal, redact_journal, revision_drop, write_lines
 from memory.message import StoredMessage, find_gone, iso_time
 from memory.namespaces import DUE, Kind, Owner, is_imported, owner_of, thread_namespace
 from memory.screening.values import NO_SECRETS
@@ -161,7 +160,7 @@ def _forget_words(
     if gone:
         facts.bar_messages(gone)
     yield from save(facts)
-    changed = yield from redact(owner, gone)
+    changed = yield from redact_journal(owner, gone)
     yield from outbox.redact(owner, gone)
     yield from untell(owner, epoch, changed, is_told)
 

@@ -78,7 +78,7 @@ def format_memory_for_injection(
     for each in known if isinstance(known, Sequence) else ():
         with suppress(ValueError):
             facts.append(each if isinstance(each, Fact) else read_as(Fact, each, _NEEDED))
-    return _text(_sections(texts), facts, max_tokens, token_counter)
+    return _block_text(_sections(texts), facts, max_tokens, token_counter)
 
 
 def render_memory_block(
@@ -96,7 +96,7 @@ def render_memory_block(
     """
     budget, sections, known = max_tokens - token_counter(_FRAME), _sections(texts), [*facts]
     while budget > 0:
-        inner = _text(sections, known, budget, token_counter)
+        inner = _block_text(sections, known, budget, token_counter)
         block = prompts.MEMORY_BLOCK.format(memory=inner) if inner.strip(".\n") else ""
         surplus = token_counter(block) - max_tokens
         if surplus <= 0:
@@ -142,7 +142,7 @@ def line_of(document: Document) -> str:
     return turn_line(document.when[:10], document.who or ("assistant" if document.is_reply else "user"), document.text)
 
 
-def _text(sections: str, facts: Iterable[Fact], max_tokens: int, token_counter: TextCounter) -> str:
+def _block_text(sections: str, facts: Iterable[Fact], max_tokens: int, token_counter: TextCounter) -> str:
     active = sorted((fact for fact in facts if fact.status == "active"), key=lambda fact: -fact.confidence)
     lines = [_labelled(fact, shown) for fact in active if (shown := escape(fact.content))]
     kept = [lines[place] for place in _fitting(sections, lines, max_tokens, token_counter)]

@@ -54,7 +54,7 @@ def _revision_key(owner: Owner) -> str:
     return f"journal.{owner.agent_name}"  # a user's agents share their control
 
 
-def write(owner: Owner, writes: Sequence[PutOp]) -> StoreEffects[None]:
+def write_lines(owner: Owner, writes: Sequence[PutOp]) -> StoreEffects[None]:
     """Write and delete items of the journal, as a part of what a caller writes, with the revision that tells which."""
     if writes:
         revision = (yield from read_revision(owner)).changed(sorted(write.key for write in writes))
@@ -97,14 +97,16 @@ def tell(owner: Owner, held: Mapping[str, JournalEntry], fresh: Iterable[Journal
         stored = after.get(key)
         after[key] = stored.joined(entry) if stored else entry
     namespace = owner.namespace("journal")
-    yield from write(owner, [put(namespace, key, plain(each)) for key, each in after.items() if held.get(key) != each])
+    yield from write_lines(
+        owner, [put(namespace, key, plain(each)) for key, each in after.items() if held.get(key) != each]
+    )
 
 
 @transaction
 def append(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[None]:
     """Write the entries; one that is there already gains the messages that it lacks (`JournalEntry.joined`)."""
     if entries:
-        held = yield from read_entries(owner, entries[0].epoch, [entry.key for entry in entries])
+        held = yield from read_journal_entries(owner, entries[0].epoch, [entry.key for entry in entries])
         yield from tell(owner, {each.key: each for each in held}, entries)
 
 
@@ -115,7 +117,7 @@ def read_journal(owner: Owner, epoch: str, since: str = "") -> StoreEffects[list
     return sorted(found, key=lambda entry: (entry.day, entry.messages[0].time, entry.key))
 
 
-def read_entries(owner: Owner, epoch: str, keys: Sequence[str]) -> StoreEffects[list[JournalEntry]]:
+def read_journal_entries(owner: Owner, epoch: str, keys: Sequence[str]) -> StoreEffects[list[JournalEntry]]:
     """Read the entries of these keys, in their order; those that are gone are left out."""
     items = yield from read_many(owner.namespace("journal"), keys)
     return [*entries_in(items, epoch).values()]
@@ -172,11 +174,11 @@ def prune(owner: Owner, today: str, days: int, max_bytes: int) -> StoreEffects[i
     """Delete the entries that are kept no longer (`memory.journal.entry.outdated`), and return how many."""
     held = entries_in((yield from scan(owner.namespace("journal"))))
     gone = outdated(held, today, days, max_bytes)
-    yield from write(owner, [delete(owner.namespace("journal"), key) for key in gone])
+    yield from write_lines(owner, [delete(owner.namespace("journal"), key) for key in gone])
     return len(gone)
 
 
-def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[list[JournalEntry]]:
+def redact_journal(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[list[JournalEntry]]:
     """Take messages, by thread, out of the journal, and entries that hold nothing else; return those that changed."""
     namespace, changed, writes = owner.namespace("journal"), list[JournalEntry](), list[PutOp]()
     for key, entry in entries_in((yield from scan(namespace))).items():
@@ -184,5 +186,5 @@ def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[li
         if left != entry:
             writes.append(put(namespace, key, plain(left)) if left else delete(namespace, key))
             changed.append(entry)
-    yield from write(owner, writes)
+    yield from write_lines(owner, writes)
     return changed

@@ -148,7 +148,7 @@ class Index:
                 self._free.append(len(self._documents))
                 self._documents.append(None)
                 self._lengths.append(0)
-            number, counts = self._free.pop(), Counter(_words(document))
+            number, counts = self._free.pop(), Counter(_document_words(document))
             self._numbers[document.id], self._documents[number] = number, document
             self._lengths[number] = counts.total()
             for word, count in counts.items():
@@ -168,7 +168,7 @@ class Index:
             document = self._documents[number] if number != _GAP else None
             if document is None:
                 continue
-            for word in set(_words(document)):
+            for word in set(_document_words(document)):
                 del self._holders[word][number]
                 if not self._holders[word]:
                     del self._holders[word]
@@ -326,7 +326,7 @@ class Index:
         top = self._best(scores, _FEEDBACK_FROM)[:_FEEDBACK_FROM]
         weights: dict[str, float] = {}
         for document, score in top:
-            for word in set(_words(document)).difference(asked):
+            for word in set(_document_words(document)).difference(asked):
                 weights[word] = weights.get(word, 0.0) + self._rarity(word) * score / top[0].score
         best = sorted(weights, key=lambda word: (-weights[word], word))[:_FEEDBACK_WORDS]
         return {word: _FEEDBACK * weights[word] / weights[best[0]] for word in best}
@@ -427,7 +427,7 @@ def _add_bm25(scores: list[float], holders: Mapping[int, int], weight: float, no
         scores[number] += weight * times / (times + norms[number])
 
 
-def _words(document: Document) -> list[str]:
+def _document_words(document: Document) -> list[str]:
     return [*terms(document.text), *terms(document.who), *date_words(document.when)]
 
 

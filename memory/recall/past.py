@@ -96,7 +96,7 @@ def untold_of(facts: FactSet, entries: Sequence[JournalEntry]) -> list[Untold]:
     shunned = _shunned(facts)
     is_any = facts.notes or shunned.ids
     screened = [entry.screened() for entry in entries]
-    told, released = _told(facts, screened)
+    told, released = _facts_told(facts, screened)
     found = []
     for entry in screened:
         records = message_keys({entry.thread_id: [one.id for one in entry.messages]}) if is_any else {}
@@ -132,7 +132,7 @@ def _shunned(facts: FactSet) -> Chain:
     return facts.chain_of(fact for fact in (*facts.past, *waiting) if fact.id in ids)
 
 
-def _told(facts: FactSet, entries: Sequence[JournalEntry]) -> tuple[dict[Place, frozenset[str]], set[Place]]:
+def _facts_told(facts: FactSet, entries: Sequence[JournalEntry]) -> tuple[dict[Place, frozenset[str]], set[Place]]:
     """Return the words that facts in use say of messages of which some wait, and the messages of released secrets."""
     wanted = {(entry.thread_id, one.id) for entry in entries if entry.held for one in entry.messages}
     told: dict[Place, frozenset[str]] = {}

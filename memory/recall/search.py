@@ -28,7 +28,7 @@ def search_facts(
         facts: All that are searched.
         query: A word or a sentence, whatever its case; nothing is found by white space or punctuation alone.
         question: What an embedder makes of it.
-        vectors: Those of the facts, by `text_key`.
+        vectors: Those of the facts, by `vector_key`.
         only_asked: Leave out what is found for words of other hits, or for the conversation that it is from: a person
             who typed the query would not know why it is there.
     """

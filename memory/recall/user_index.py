@@ -135,7 +135,7 @@ class UserIndex:
             return {one.id: one.text for one in chain(*self._documents.values())}
 
     def follow_vectors(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
-        """Keep the vectors of what is indexed, as they are kept in the store: by `text_key`."""
+        """Keep the vectors of what is indexed, as they are kept in the store: by `vector_key`."""
         fresh = VectorIndex.of(embedder, self.texts(), vectors)
         with self._lock:
             self._vectors = fresh

@@ -112,9 +112,9 @@ class VectorIndex:
         Args:
             embedder: Whose vectors.
             texts: By names of the caller's.
-            vectors: As they are kept, by `text_key`; a text without one is left out.
+            vectors: As they are kept, by `vector_key`; a text without one is left out.
         """
-        keys = {name: text_key(text) for name, text in texts.items()}
+        keys = {name: vector_key(text) for name, text in texts.items()}
         found = {name: vectors[key] for name, key in keys.items() if key in vectors}
         return cls(embedder, found) if found and can_rank() else None
 
@@ -158,13 +158,13 @@ class Embed:
 VectorEffects = Generator[Batch | Embed, Any, int]
 
 
-def text_key(text: str) -> str:
+def vector_key(text: str) -> str:
     """Return what the vector of a text is kept under; no text."""
     return digest("vector", text)[:24]
 
 
 def read_vectors(owner: Owner, epoch: str, embedder: str) -> StoreEffects[dict[str, bytes]]:
-    """Read the vectors of one embedder, as they are kept, by `text_key`; those of another length are left out."""
+    """Read the vectors of one embedder, as they are kept, by `vector_key`; those of another length are left out."""
     items = yield from scan(owner.namespace("vectors"))
     found: dict[str, bytes] = {}
     for item in items:
@@ -174,7 +174,7 @@ def read_vectors(owner: Owner, epoch: str, embedder: str) -> StoreEffects[dict[s
 
 
 def _kept_in(item: Item, epoch: str, embedder: str) -> dict[str, bytes]:
-    """Return the vectors that an item holds of an embedder, by `text_key`; none where a hand garbled it."""
+    """Return the vectors that an item holds of an embedder, by `vector_key`; none where a hand garbled it."""
     kept = item.value.get("vectors")
     if item.value.get("embedder") != embedder or not belongs(item.value, epoch) or not isinstance(kept, Mapping):
         return {}
@@ -209,7 +209,7 @@ def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
     if orphans := there.keys() - {vectors_key(*name) for name in texts}:
         yield from _drop(owner, orphans)
     made = 0
-    lacking = [name for name, said in texts.items() if there.get(vectors_key(*name)) != set(map(text_key, said))]
+    lacking = [name for name, said in texts.items() if there.get(vectors_key(*name)) != set(map(vector_key, said))]
     for start in range(0, len(lacking), _ITEMS_AT_ONCE):
         some = {name: texts[name] for name in lacking[start : start + _ITEMS_AT_ONCE]}
         wanted = list(dict.fromkeys(text for said in some.values() for text in said))
@@ -239,7 +239,7 @@ def _write(owner: Owner, epoch: str, embedder: str, texts: _Texts, vectors: Mapp
             owner.namespace("vectors"),
             vectors_key(*name),
             # As text, for not every store can keep bytes.
-            {"embedder": embedder, "vectors": {text_key(text): encoded[text] for text in said}, "epoch": epoch},
+            {"embedder": embedder, "vectors": {vector_key(text): encoded[text] for text in said}, "epoch": epoch},
         )
         for name, said in texts.items()
         # An entry may hold more than may be told of it.

@@ -130,11 +130,11 @@ def is_instruction_like(text: str, judge: Judge = ORDER_JUDGE) -> bool:
     How the user wants to be answered is a wish, not such an order. The judge holds what reads like the orders that it
     learned from, in sixteen languages; beside it only the tags of prompts are known by their form.
     """
-    seen = plain(text)
+    seen = as_seen(text)
     return _MARKUP.search(seen) is not None or judge.holds(seen)
 
 
-def plain(text: str) -> str:
+def as_seen(text: str) -> str:
     """Return a text in small letters as a reader, or a model, sees it."""
     # A new line begins a clause, as a semicolon does; `normalize` would make it a space.
     lines = html.unescape(text).replace("\n", " ; ").replace("\r", " ; ").translate(_EMPHASIS)

@@ -87,7 +87,7 @@ async def roll_up(job: Job) -> bool:
     text, has_begun = plan.text, False
     try:
         for portion in plan.portions:
-            call = partial(fold, existing=text, entries=portion)
+            call = partial(fold_in, existing=text, entries=portion)
             text, has_begun = await job.ask(portion[-1].model, "rollup", call, has_begun=has_begun), True
     except BudgetUsedUp:  # no failure: it is due again tomorrow
         return False
@@ -159,7 +159,7 @@ def _line(entry: JournalEntry) -> str:
     return f"{entry.day} {escape(' '.join(map(told, entry.messages)), quote=False)}"
 
 
-def fold(model: BaseChatModel, existing: str, entries: Sequence[JournalEntry]) -> str:
+def fold_in(model: BaseChatModel, existing: str, entries: Sequence[JournalEntry]) -> str:
     """Ask the model for the section's text once it also tells of these entries; `ValueError` if it answers nothing.
 
     Args:

@@ -241,7 +241,7 @@ class Reading:
                 for entry, one in listed
                 if entry.kind == "turn" or one.id in since or _hash(one) in flushed
             ]
-        every = tuple(_merged(listed))
+        every = tuple(_each_once(listed))
         is_open = _OPEN in flushed or any(flush_hash("scheduled", one.text) in flushed for one in every[:1])
         cut = frozenset(one.id for entry, one in listed if entry.kind == "cut")
         return cls(every, strip_scheduled(every, is_open=is_open), cut, flushed)
@@ -283,7 +283,7 @@ class Reading:
         return [*before, *new][-limit:]
 
 
-def _merged(listed: Iterable[tuple[Entry, StoredMessage]]) -> list[StoredMessage]:
+def _each_once(listed: Iterable[tuple[Entry, StoredMessage]]) -> list[StoredMessage]:
     """Return what entries hold, each id once.
 
     A message stands at its first place and as of its earliest time, but in the words that were written down last: a

@@ -22,7 +22,7 @@ from memory.facts.changes import Extraction
 from memory.facts.profile import texts_of
 from memory.facts.rows import MemorySnapshot, forgotten_messages, read_snapshot
 from memory.journal.entry import JournalEntry, day_of, entries_of
-from memory.journal.journal import read_held, redact, tell
+from memory.journal.journal import read_held, redact_journal, tell
 from memory.message import StoredMessage, with_replies
 from memory.text import digest
 from memory.updates import outbox
@@ -324,7 +324,7 @@ class Drain(Job):
         fresh = entries_of(draft, told, zone, claim.reading.cut, approval, found.harmless, secrets)
         yield from tell(owner, held, fresh)
         if gone:
-            yield from redact(owner, {last.thread_id: gone})
+            yield from redact_journal(owner, {last.thread_id: gone})
         shown = {one.id: one.text for each in held.values() for one in each.messages if one.id not in each.held}
         waits = [one for each in fresh for one in each.messages if one.id in each.held]
         if any(shown.get(one.id, one.text) != one.text for one in waits):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memory.backfill.conversation import Conversation
-from memory.backfill.exports import read_conversation
+from memory.backfill.exports import read_exported
 from memory.backfill.source import ImportSource, TakenBack, TakenIn, erase_source, open_source, take_in
 from memory.config import MemoryConfig
 from memory.door import run
@@ -21,7 +21,7 @@ OLD = "2023-04-05T10:00:00"
 
 def talk(identity: str, *texts: str, begun: str = OLD) -> Conversation:
     said: Talk = [each for text in texts for each in (("user", text), ("assistant", f"So {text}"))]
-    return read_conversation(chatgpt(identity, begun, said))
+    return read_exported(chatgpt(identity, begun, said))
 
 
 FIGS = talk("figs", "I like figs.", "My sister lives in Oslo.")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.backfill.conversation import Conversation, Flaw, said_by
-from memory.backfill.exports import read_conversation
+from memory.backfill.exports import read_exported
 from memory.backfill.files import Unreadable, read_file
 from tests.exports import FIGS, chatgpt, claude, jsonl, zipped
 
@@ -62,10 +62,10 @@ def test_of_a_tree_the_branch_is_read_that_the_user_saw_last() -> None:
     edited["message"] |= {"id": "edited", "content": {"content_type": "text", "parts": ["My sister lives in Bodø."]}}
     value["mapping"]["edited"] = edited
     value["current_node"] = "edited"
-    assert texts(read_conversation(value)) == [*TEXTS[:2], "My sister lives in Bodø."]
+    assert texts(read_exported(value)) == [*TEXTS[:2], "My sister lives in Bodø."]
     del value["current_node"]
     value["mapping"]["root"] = value["mapping"].pop("root", {"message": None})  # nodes stand in any order
-    assert texts(read_conversation(value)) == [*TEXTS[:2], "My sister lives in Bodø."]
+    assert texts(read_exported(value)) == [*TEXTS[:2], "My sister lives in Bodø."]
 
 
 def test_only_talk_is_read() -> None:
@@ -77,7 +77,7 @@ def test_only_talk_is_read() -> None:
         "c1-4": {"author": {"role": "tool"}},
     }.items():
         value["mapping"][key]["message"] |= change
-    assert texts(read_conversation(value)) == ["A cat."]
+    assert texts(read_exported(value)) == ["A cat."]
 
 
 def test_claudes_branches_end_at_the_newest_message() -> None:
@@ -86,7 +86,7 @@ def test_claudes_branches_end_at_the_newest_message() -> None:
         message["parent_message_uuid"] = before["uuid"] if before else "00000000-0000-4000-8000-000000000000"
     again = {**value["chat_messages"][-1], "uuid": "again", "text": "Hm.", "content": []}
     value["chat_messages"].append(again)
-    assert texts(read_conversation(value)) == [*TEXTS[:3], "Hm."]
+    assert texts(read_exported(value)) == [*TEXTS[:3], "Hm."]
 
 
 def test_lines_are_read_and_bad_ones_named(tmp_path: Path) -> None:
@@ -195,4 +195,4 @@ def test_one_bad_conversation_costs_no_other(tmp_path: Path) -> None:
 def test_whatever_an_entry_holds_it_is_read_or_refused(value: Any) -> None:
     if isinstance(value, dict):
         with contextlib.suppress(ValueError):
-            read_conversation(value)
+            read_exported(value)

@@ -16,7 +16,7 @@ from memory.journal.journal import append, read_view
 from memory.message import StoredMessage
 from memory.namespaces import Owner, thread_namespace
 from memory.recall.user_index import UserIndex
-from memory.recall.vectors import Embed, make_vectors, packed, read_vectors, text_key
+from memory.recall.vectors import Embed, make_vectors, packed, read_vectors, vector_key
 from tests.fakes import WordEmbeddings
 
 ADA = Owner.of("ada")
@@ -61,7 +61,7 @@ class Home:
 def test_every_active_fact_and_past_message_has_a_vector_and_no_text_is_embedded_twice() -> None:
     home = Home()
     texts = ["Keeps an axolotl called Wombert", SAID, ASKED]
-    assert home.read() == set(map(text_key, texts))
+    assert home.read() == set(map(vector_key, texts))
     assert sorted(home.embeddings.asked) == sorted(texts)
     assert home.make() == 0
     home.facts.create("Likes figs", "preference", 0.9)
@@ -80,7 +80,7 @@ def test_a_text_of_any_length_has_the_vector_of_what_is_indexed_of_it() -> None:
     index.follow_journal(run(home.store, read_view(ADA)))
 
     assert len(index) == 4
-    assert home.read() == set(map(text_key, index.texts().values()))
+    assert home.read() == set(map(vector_key, index.texts().values()))
     assert home.make() == 0
 
 

@@ -10,7 +10,7 @@ from memory.config import MemoryConfig
 from memory.facts.fact import to_item
 from memory.facts.rows import MemorySnapshot
 from memory.facts.store import FactStore
-from memory.screening.door import plain, screened
+from memory.screening.door import as_seen, screened
 from tests.archives import import_document
 from tests.fact_sets import facts_of
 from tests.memory_bench import ADA
@@ -55,7 +55,7 @@ def test_spoken_passphrases_are_secrets() -> None:
     ],
 )
 def test_an_order_is_seen_however_it_is_written(hidden: str) -> None:
-    assert screened(hidden) == "instruction_like", plain(hidden)
+    assert screened(hidden) == "instruction_like", as_seen(hidden)
 
 
 def test_a_fact_that_is_written_by_hand_waits_as_an_order_or_a_suspected_secret_and_is_refused_as_a_key() -> None:

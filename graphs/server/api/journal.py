@@ -10,7 +10,7 @@ from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, PageQuery, StrictModel
 from memory.config import Hold
 from memory.journal.entry import JournalEntry, LineSource, day_of, days_before
-from memory.journal.journal import read_entries, read_journal
+from memory.journal.journal import read_journal, read_journal_entries
 from memory.message import Role, iso_time
 from memory.recall.past import Untold, read_untold, write_answer
 
@@ -136,7 +136,7 @@ async def asked_about(call: Call) -> list[Line]:
 async def answer(call: Call, keys: list[str], yes: bool | None) -> list[Line]:
     """Write an answer about exchanges, and return them as they are then; 404 if one of them is not there."""
     epoch = await call.epoch()
-    entries = await call.run(read_entries(call.owner, epoch, keys))
+    entries = await call.run(read_journal_entries(call.owner, epoch, keys))
     if len(entries) < len(keys):
         raise RefusedRequest(404, "This exchange is not in the journal any more.")
     if not all(entry.screened().held for entry in entries):

@@ -15,7 +15,7 @@ from graphs.server.api.preview import NewThread, preview_of
 from graphs.server.page.pages import PageRequest, PageRoutes
 from memory.facts.fact import Fact
 from memory.facts.profile import MAX_SECTION_CHARS
-from memory.journal.journal import read_entries
+from memory.journal.journal import read_journal_entries
 from memory.updates.receipts import UpdateReceipt, read_receipts
 
 pages = PageRoutes()
@@ -103,7 +103,7 @@ async def show_sources(asked: PageRequest) -> Response:
         facts=[there[each] for each in wanted if each in there],
         gone=sum(each not in there for each in wanted),
         sections=[(SECTIONS[each], texts[each]) for each in profiled if each in texts],
-        entries=await asked.run(read_entries(asked.owner, asked.control.epoch, recalled)),
+        entries=await asked.run(read_journal_entries(asked.owner, asked.control.epoch, recalled)),
     )  # fmt: skip
 
 
