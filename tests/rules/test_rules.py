@@ -1,3 +1,4 @@
+import logging
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -79,6 +80,16 @@ def test_F7_variants_of_case_space_form_and_trailing_punctuation_are_one_fact(on
     assert rules.write(fact_set, draft(other, 0.3, category="goal")) == first
     assert fact_set.rows == {first.id: first}
     assert fact_set.said[first.id].times == (T0,)
+
+
+def test_F7_a_skipped_duplicate_is_logged_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
+    fact_set = fact_set_of(draft("Lives in Oslo"))
+    (first,) = fact_set.rows
+    with caplog.at_level(logging.INFO):
+        rules.write(fact_set, draft("lives in  OSLO."))
+
+    assert f"skipped a duplicate of {first}" in caplog.text
+    assert "oslo" not in caplog.text.casefold()
 
 
 def test_F7_different_facts_are_different() -> None:
