@@ -124,6 +124,7 @@ class Process:
                 self._process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait(STOP_SECONDS)
                 raise ServerFailed(f"it did not stop within {STOP_SECONDS} s:\n{self.log[-4000:]}") from None
         self._process = None
 
