@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from tests.archive_lines import JSON_LINES, lines_of
-
-PROJECT = Path(__file__).resolve().parents[2]
+from tests.stories.serving import PROJECT
 
 UNPACKED = PROJECT / "tests" / "e2e" / "browser" / "node_modules" / "unpacked-chromium"
 """The browser that `make test` unpacks where none is installed, beside the libraries and fonts that it needs."""
