@@ -209,8 +209,8 @@ MUTANTS = (
     Mutant(
         "an agent's question waits for the answer before it is written down",
         "graphs/middleware/memory.py",
-        "if not is_written and not self._is_new(state)",
-        "if False and not self._is_new(state)",
+        "if not is_written and not _is_new(thread)",
+        "if False and not _is_new(thread)",
         (AGENTS,),
     ),
     Mutant(
@@ -230,7 +230,7 @@ MUTANTS = (
     Mutant(
         "a guard's answer is taken for the model's",
         "graphs/middleware/memory.py",
-        "if asked and not self._learn_refused and answered != asked:",
+        "if thread.asked and not self._learn_refused and answered != thread.asked:",
         "if not asked:",
         ("tests/laws/test_rules_guards.py",),
     ),

@@ -187,7 +187,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
 
     async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> Update | None:
         """Do what `abefore_agent` does, for what a person said since."""
-        return await self.abefore_agent(state, runtime) if self._is_new(state) else None
+        return await self.abefore_agent(state, runtime) if _is_new(self._thread(state)) else None
 
     before_model = without_await(abefore_model)
 
@@ -228,17 +228,18 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     async def aafter_agent(self, state: Any, runtime: Runtime[Any]) -> Update | None:
         """Write the turn down before it ends, then trigger its update."""
         update: Update = {}
-        asked, answered = self._thread(state).asked, state.get(ASKED_KEY)
-        if asked and not self._learn_refused and answered != asked:
+        thread, answered = self._thread(state), state.get(ASKED_KEY)
+        if thread.asked and not self._learn_refused and answered != thread.asked:
             state, update = with_ids(state)
-            return _with_changed(refused(unanswered_questions(self._thread(state).messages, answered)), state, update)
+            return _with_changed(refused(unanswered_questions(thread.messages, answered)), state, update)
         # Another middleware may have jumped over the beginning.
-        if self._is_new(state):
-            update = {**(await self.abefore_agent(state, runtime) or {}), ASKED_KEY: asked}
+        if _is_new(thread):
+            update = {**(await self.abefore_agent(state, runtime) or {}), ASKED_KEY: thread.asked}
             said = update.get("messages", [])
             messages = said.value if isinstance(said, Overwrite) else merge_messages(state["messages"], [said])
             state = {**state, **update, "messages": messages}
-        memory, thread = kept_by(self.name, state), self._thread(state)
+            thread = self._thread(state)
+        memory = kept_by(self.name, state)
         if not thread.messages or not _may_be_learned(memory):
             return update or None
         # Where a summary took the place of messages, nobody knows what the thread holds: they were not edited away.
@@ -265,11 +266,6 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         """Return which summary the thread will need; `of` is what else it depends on."""
         return Due.of_run(run, self._thread(state), kept_by(self.name, state).get("mode") == "incognito", *of)
 
-    def _is_new(self, state: Mapping[str, Any]) -> bool:
-        """Say whether the newest question is not the one that the turn began with."""
-        thread = self._thread(state)
-        return bool(thread.asked) and thread.receipt.get("asked") != thread.asked
-
     async def _write_asked(self, request: Request) -> None:
         """Write down what the model is asked, at its first call in a turn: it may fail, and the process be killed.
 
@@ -279,7 +275,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         thread = self._thread(state)
         is_written = self._learn_refused or state.get(ASKED_KEY) == thread.asked
         # Where another middleware jumped over the beginning of the turn, or asks in other words, its end writes it.
-        if not is_written and not self._is_new(state) and _may_be_learned(kept_by(self.name, state)):
+        if not is_written and not _is_new(thread) and _may_be_learned(kept_by(self.name, state)):
             await self._memory.write_turn(self.run(request.runtime), thread)
 
     async def _shown(self, request: Request) -> tuple[Request, Noted]:
@@ -352,6 +348,11 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
     def _asked_by(self, runtime: ToolRuntime[Any, Any]) -> InWhoseName:
         """Return in whose name the model calls a tool."""
         return self.run(runtime), kept_by(self.name, runtime.state)
+
+
+def _is_new(thread: Thread) -> bool:
+    """Say whether the newest question is not the one that the turn began with."""
+    return bool(thread.asked) and thread.receipt.get("asked") != thread.asked
 
 
 def _with_changed(changed: Sequence[BaseMessage], state: Mapping[str, Any], update: Update) -> Update:
