@@ -13,7 +13,7 @@ from langgraph.store.base import BaseStore
 
 from memory.control import INITIAL_EDIT
 from memory.door import arun
-from memory.facts.chain import with_ends
+from memory.facts.chain import by_time, with_ends
 from memory.facts.changes import Reason, Section
 from memory.facts.fact import (
     HELD,
@@ -162,7 +162,7 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
         yield line
     yield _json_line("profile", texts_of(await arun(store, read_profile(owner, epoch))))
     past = with_ends(facts.past, facts.every)
-    for fact in sorted(past, key=lambda fact: (fact.updated_at, fact.id, fact.revision)):
+    for fact in sorted(past, key=by_time):
         yield _json_line("history", _outer_fields(to_item(fact)))
     for entry in await arun(store, read_journal(owner, epoch)):
         yield _said_line("journal", plain(entry.screened()), entry.messages)
