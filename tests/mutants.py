@@ -231,7 +231,7 @@ MUTANTS = (
         "a guard's answer is taken for the model's",
         "graphs/middleware/memory.py",
         "if thread.asked and not self._learn_refused and answered != thread.asked:",
-        "if not asked:",
+        "if not thread.asked:",
         ("tests/laws/test_rules_guards.py",),
     ),
     Mutant(
