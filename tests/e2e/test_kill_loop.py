@@ -101,8 +101,9 @@ def drain(folder: Path, **orders: Any) -> None:
         assert "drained" in talker.lines
 
 
-def drain_by_two_at_once(folder: Path) -> None:
-    with talking(folder, drain=True, thinks=0.1) as one, talking(folder, drain=True, thinks=0.1) as other:
+def drain_by_two_at_once(folder: Path, **orders: Any) -> None:
+    orders |= {"drain": True, "thinks": 0.1}
+    with talking(folder, **orders) as one, talking(folder, **orders) as other:
         assert (one.end(), other.end()) == (0, 0), (folder / "errors.log").read_text()
 
 

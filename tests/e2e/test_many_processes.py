@@ -20,7 +20,7 @@ from memory.facts.store import FactStore
 from memory.journal.journal import read_journal
 from memory.updates.outbox import due_owners, read_entries
 from tests.e2e.support.talker import Orders
-from tests.e2e.test_kill_loop import LOCAL, Talker, drain, talking, things
+from tests.e2e.test_kill_loop import LOCAL, Talker, drain, drain_by_two_at_once, talking, things
 from tests.e2e.waiting import eventually
 from tests.forgetting import aerase_user
 from tests.postgres import Postgres
@@ -82,14 +82,6 @@ def numbers(texts: list[str]) -> set[int]:
     return {int(number) for text in texts for number in re.findall(r"I like thing(\d+)", text)}
 
 
-def drain_by_two_at_once(folder: Path, database: str) -> None:
-    with (
-        talking(folder, drain=True, thinks=0.1, database=database) as one,
-        talking(folder, drain=True, thinks=0.1, database=database) as other,
-    ):
-        assert (one.end(), other.end()) == (0, 0), (folder / "errors.log").read_text()
-
-
 @pytest.mark.timeout(3600)
 def test_killed_at_random_three_processes_lose_nothing_and_double_nothing(
     tmp_path: Path, postgres: Postgres, kills: int
@@ -106,7 +98,7 @@ def test_killed_at_random_three_processes_lose_nothing_and_double_nothing(
             crowd.restart(at)
         crowd.wait(2)
         crowd.end()
-    drain_by_two_at_once(tmp_path, database)
+    drain_by_two_at_once(tmp_path, database=database)
 
     facts, ids, texts = kept(database)
     assert len(facts) == len(set(facts))
@@ -153,7 +145,7 @@ def test_what_is_erased_while_three_processes_talk_is_in_no_table(tmp_path: Path
     # What a killed process had sent, Postgres still carries out.
     eventually(lambda: not _others(postgres, database))
     asyncio.run(erase())
-    drain_by_two_at_once(tmp_path, database)
+    drain_by_two_at_once(tmp_path, database=database)
     assert crowd.written
     assert kept(database) == ([], [], [])
     assert b"thing" not in postgres.everything(database)
