@@ -27,7 +27,6 @@ OVERLOOKED = "tests/rules/test_overlooked.py"
 LEFT = ("tests/laws/test_rules_left.py",)
 EDITED = "tests/laws/test_rules_edited.py"
 HANDS = "tests/laws/test_rules_by_hand.py"
-PROCESSES = "tests/laws/test_rules_updates.py"
 FAILING = "tests/laws/test_rules_failing.py"
 KEEP, AGENT, BELOW = (
     f"tests/laws/test_rules_threads.py::test_a_thread_goes_on_whatever_stands_in_it[{door}]"
@@ -240,6 +239,13 @@ MUTANTS = (
         "        del said[questions[-1] :]\n",
         "        pass\n",
         ("tests/laws/test_rules_guards.py",),
+    ),
+    Mutant(
+        "a look at checkpoints ends with its first page",
+        "graphs/server/unwritten.py",
+        "    while found := await checkpoints.unwritten(page, after=newest_read):\n",
+        "    if found := await checkpoints.unwritten(page, after=newest_read):\n",
+        LEFT,
     ),
     Mutant(
         "a look at checkpoints reads the chat graph's state only",
@@ -676,7 +682,7 @@ MUTANTS = (
         "memory/updates/lease.py",
         "else not me.is_alive(self.pid)",
         "else False",
-        (PROCESSES,),
+        (UPDATES,),
     ),
     Mutant(
         "a wrong key is tried for ever",
@@ -865,7 +871,7 @@ MUTANTS = (
         "memory/updates/lease.py",
         "else not me.is_alive(self.pid)",
         "else True",
-        (PROCESSES,),
+        (UPDATES,),
     ),
     Mutant(
         "what fails for good is tried for ever",
@@ -879,14 +885,14 @@ MUTANTS = (
         "graphs/process/service.py",
         "owners = await arun(store, outbox.due_owners(self.clock()), self._config.store_timeout_seconds)",
         "owners = []",
-        (PROCESSES,),
+        (UPDATES,),
     ),
     Mutant(
         "what a model is not sure of is stored",
         "memory/extraction/validation.py",
         "elif confidence < self.task.config.confidence_threshold:",
         "if False:",
-        (PROCESSES,),
+        (UPDATES,),
     ),
     Mutant(
         "a drain ends with its first portion",
