@@ -210,14 +210,15 @@ def _free(facts: FactSet, fact_id: str, status: Status, content: str | None) -> 
     admitted(said, "content")
     if said != fact.content:
         fact = replace(fact, valid_from="", valid_to="")  # what the old words said of its time
-    was_full, known = facts.is_full(), facts.saying(said)
-    facts.drop(fact.id)
+    was_full, known, before = facts.is_full(), facts.saying(said), facts.chain_of([old])
     # Stored texts are screened again whenever a prompt shows them: this tells that a person has read the text.
     freed = replace(fact, content=said, status="active", reviewed=review_digest(said))
+    if known:
+        facts.drop(fact.id)
     free = known or facts.put_by_hand(freed)
-    # In the words of the message it must not be used either.
+    # In the words of its messages it must not be used either.
     if normalize(old.content) != normalize(said):
-        facts.bar(facts.chain_of([old]))
+        facts.bar(before)
     facts.let_in(Chain.of([freed]))  # whatever became of these words before: a person wants them
     wrong = facts.rows.get(fact.replaces)
     if wrong is not None and wrong.status == "active" and wrong.id != free.id:

@@ -11,6 +11,7 @@ from memory.door import run
 from memory.facts.changes import Change, Extraction, Outcome, Section
 from memory.facts.fact import Fact, MemoryFull
 from memory.facts.profile import read_profile, texts_of
+from memory.facts.rows import forgotten_messages
 from memory.facts.store import FactStore
 from memory.forget.retention import clean
 from memory.journal.entry import JournalEntry
@@ -90,6 +91,24 @@ def test_a_correction_of_a_fact_in_use_waits_and_replaces_it_with_the_yes(person
     assert person.used() == ["User weighs 70 kg."]
     assert person.facts.list("superseded")[0].replaced_by == new.id
     assert (new.replaces, len(person.facts.history(new.id))) == (old.id, len(person.facts.history(old.id)))
+
+
+def test_a_yes_keeps_which_messages_said_the_fact_again(person: Person) -> None:
+    person.says(DIABETES)
+    person.says(DIABETES, thread="other", message="m5")
+    waiting = person.the_one()
+    said = person.facts.confirmations(waiting.id)
+    assert said.count == 1
+    person.facts.approve(waiting.id, source="page")
+    assert person.facts.confirmations(waiting.id) == said
+
+
+def test_a_yes_in_other_words_lets_no_message_tell_the_first_ones(person: Person) -> None:
+    person.says(DIABETES)
+    person.says(DIABETES, thread="other", message="m5")
+    person.facts.approve(person.the_one().id, source="page", content="User watches their sugar.")
+    assert run(person.store, forgotten_messages(ADA, "initial", "t", ["m1"])) == {"m1"}
+    assert run(person.store, forgotten_messages(ADA, "initial", "other", ["m5"])) == {"m5"}
 
 
 def test_what_nobody_decides_ends_with_a_sweep_and_said_again_it_waits_again(person: Person) -> None:
