@@ -88,5 +88,6 @@ def test_a_machine_with_much_against_it_is_no_other_machine(tmp_path: Path, mode
         assert answered["messages"][-1]["content"] == "Noted."
         eventually(lambda: [fact["content"] for fact in http.get("/memory/facts").json()["facts"]] == ["Likes figs"])
         assert (tmp_path / "kept" / "store.sqlite").exists()
-        assert "durability" not in server.log
+        # As it ends, uvloop warns of a connection that is still open, and these switches make an error of it.
         assert "Traceback" not in server.log
+    assert "durability" not in server.log
