@@ -1,4 +1,5 @@
-// Puts third-party browser code beside the page's own files: htmx as it is, the JavaScript SDK as one module.
+// Puts third-party browser code beside the page's own files: htmx as it is; the JavaScript SDK, and what makes HTML of
+// Markdown and what makes that harmless, as a module each.
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,25 +11,31 @@ rmSync(target, { recursive: true, force: true });
 mkdirSync(target, { recursive: true });
 
 copyFileSync(join(here, "node_modules", "htmx.org", "dist", "htmx.min.js"), join(target, "htmx.js"));
-const { metafile } = await build({
-  stdin: { contents: 'export { Client } from "@langchain/langgraph-sdk";', resolveDir: here },
-  bundle: true,
-  minify: true,
-  format: "esm",
-  platform: "browser",
-  target: "es2022",
-  legalComments: "none",
-  define: { "process.env.NODE_ENV": '"production"' },
-  metafile: true,
-  outfile: join(target, "langgraph.js"),
-});
-
+const MODULES = {
+  "langgraph.js": 'export { Client } from "@langchain/langgraph-sdk";',
+  "markdown.js": 'export { marked } from "marked"; export { default as DOMPurify } from "dompurify";',
+};
 // The licences of all that was taken go with it.
 const packages = new Set(["htmx.org"]);
-for (const input of Object.keys(metafile.inputs)) {
-  const found = input.match(/.*node_modules\/((?:@[^/]+\/)?[^/]+)\//);
-  if (found) packages.add(found[1]);
+for (const [name, contents] of Object.entries(MODULES)) {
+  const { metafile } = await build({
+    stdin: { contents, resolveDir: here },
+    bundle: true,
+    minify: true,
+    format: "esm",
+    platform: "browser",
+    target: "es2022",
+    legalComments: "none",
+    define: { "process.env.NODE_ENV": '"production"' },
+    metafile: true,
+    outfile: join(target, name),
+  });
+  for (const input of Object.keys(metafile.inputs)) {
+    const found = input.match(/.*node_modules\/((?:@[^/]+\/)?[^/]+)\//);
+    if (found) packages.add(found[1]);
+  }
 }
+
 const licences = [...packages].sort().map((name) => {
   const folder = join(here, "node_modules", name);
   const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));

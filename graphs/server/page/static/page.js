@@ -165,6 +165,7 @@ document.body.addEventListener("htmx:afterSwap", () => {
   const seen = new URL(choose.dataset.address, location);
   const at = [...document.querySelectorAll("#facts-list [name=at]")].map((field) => field.value).sort().at(-1);
   if (at) seen.searchParams.set("deleted", at);
+  seen.hash = location.hash; // which conversation is open
   history.replaceState(history.state, "", seen);
   shown = address();
 });
@@ -212,8 +213,10 @@ document.body.addEventListener("htmx:pushedIntoHistory", () => {
   document.getElementById("view").focus({ preventScroll: true });
   scrollTo(0, 0);
 });
-// Without a part of the page at hand for it, going back loads the page; a link within it, as to skip the menu, does not.
-addEventListener("popstate", () => {
+// Without a part of the page at hand for it, going back loads the page; to another conversation, or past a link within the
+// page, it does not. htmx, which would then put the whole page into itself, is not told.
+addEventListener("popstate", (event) => {
+  event.stopImmediatePropagation();
   if (address() !== shown) location.reload();
 });
 
