@@ -1,6 +1,6 @@
 # CI calls these targets and nothing else. `make` without a target lists them.
 .DEFAULT_GOAL := help
-.PHONY: environments test-all test-ratios check-sources check-wheel help dev test test-agents test-postgres e2e-postgres e2e-postgres-small test-floors test-busy test-wheel check mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load docs lock
+.PHONY: environments test-all test-ratios check-sources check-wheel help dev test test-agents test-newest test-postgres e2e-postgres e2e-postgres-small test-floors test-busy test-wheel check mutants page e2e e2e-page bench bench-model bench-quality bench-bill bench-load docs lock
 SHELL := bash
 PYTHON ?= python3
 VENV := .venv
@@ -13,8 +13,8 @@ help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
 
 # An environment for one short run is not compiled (INSTALL=--no-compile), which is a third of what an installation takes.
-# One environment; each stamp is newer than the lock it was made from. A lock names all that is needed (no-deps): pip would
-# refuse servers.lock, in which a runtime goes with a newer server than it asks for.
+# One environment; each stamp is newer than the locks. What is installed is all that is needed (no-deps): pip would refuse
+# servers.lock, in which a runtime goes with a newer server than it asks for.
 $(VENV)/created:
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: install it, or set PYTHON=/path/to/python3."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -V). Set PYTHON=/path/to/python3.11."; exit 1; }
@@ -29,9 +29,10 @@ patiently = while sleep 5 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do echo "
 	$(1); code=$$?; kill $$! 2>/dev/null; exit $$code
 
 PIP = $(BIN)/pip install -qq --disable-pip-version-check --no-deps
-$(VENV)/%: requirements/%.lock pyproject.toml $(VENV)/created
-	@echo "Installing requirements/$*.lock, $$(grep -c == $<) packages (a minute the first time) ..."
-	@$(call patiently,$(PIP) --require-hashes $(INSTALL) -r $< && $(PIP) --editable . \
+$(VENV)/%: $(wildcard requirements/*.lock) scripts/locked.py pyproject.toml $(VENV)/created
+	@$(BIN)/python scripts/locked.py $* >$(VENV)/$*.txt
+	@echo "Installing $$(grep -c == $(VENV)/$*.txt) packages for \"$*\" (a minute the first time) ..."
+	@$(call patiently,$(PIP) --require-hashes $(INSTALL) -r $(VENV)/$*.txt && $(PIP) --editable . \
 		$(if $(INSTALL),,&& $(BIN)/python -m compileall -qq graphs memory palimpsest),$(THERE))
 	@touch $@
 
@@ -67,24 +68,19 @@ NPM_CI = npm ci --loglevel=error --no-update-notifier --no-audit --no-fund >/dev
 BUILT := graphs/server/page/static/built
 $(BUILT)/langgraph.js: page/package-lock.json page/build.mjs | $(NODE)
 	@echo "Building the page's browser code ..."
-	@$(call patiently,cd page && $(NPM_CI) && node build.mjs)
+	@$(call patiently,cd page && $(NPM_CI) --omit=dev && node build.mjs)
 
 page: $(BUILT)/langgraph.js ## Build the browser code of the page at /memory
 
-JS := tests/e2e/js
-$(JS)/node_modules/installed: $(JS)/package-lock.json | $(NODE)
-	@echo "Installing the JavaScript client ..."
-	@$(call patiently,cd $(JS) && $(NPM_CI))
+# By the same lock what tests need: the JavaScript client, and a browser, unpacked where none is installed. That one is for
+# Linux on x86-64; elsewhere, and where it cannot be had, the page's tests are skipped and say so.
+UNPACKED := $(if $(shell command -v chromium || command -v google-chrome),,$(findstring Linux x86_64,$(shell uname -sm)))
+JS := page/node_modules/installed
+$(JS): page/package-lock.json tests/e2e/browser/unpack.mjs $(BUILT)/langgraph.js | $(NODE)
+	@echo "Installing the JavaScript client$(if $(UNPACKED), and a browser for the page's tests) ..."
+	@$(call patiently,cd page && $(NPM_CI) && cd ../tests/e2e/js && rm -rf node_modules && ln -s ../../../page/node_modules)
+	@$(if $(UNPACKED),node tests/e2e/browser/unpack.mjs || echo "No browser can be had here: the page's tests are skipped.",true)
 	@touch $@
-
-# A browser for the page's tests, by lock file, where none is installed. It is for Linux on x86-64; elsewhere, and where
-# it cannot be had, those tests are skipped and say so.
-BROWSER := tests/e2e/browser
-CHROMIUM := $(if $(shell command -v chromium || command -v google-chrome),,$(if $(findstring Linux x86_64,$(shell uname -sm)),$(BROWSER)/node_modules/unpacked))
-$(BROWSER)/node_modules/unpacked: $(BROWSER)/package-lock.json $(BROWSER)/unpack.mjs | $(NODE)
-	@echo "Unpacking a browser for the page's tests ..."
-	@$(call patiently,cd $(BROWSER) && $(NPM_CI) && node unpack.mjs || echo "No browser can be had here: the page's tests are skipped.")
-	@mkdir -p $(@D) && touch $@
 
 # Server tests mostly wait for their servers, so more workers than cores pay; a fifth on two cores costs what it imports. A
 # file's tests share its server. They come first, as they are collected: ordered by their number of tests, the few long ones
@@ -95,14 +91,14 @@ TESTS = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-l
 # What is promised, from outside: laws in process, pure rules, and stories of people at one running server.
 SHORT = --dist loadgroup tests/stories tests/laws tests/rules
 RUN = $(TESTS) $(SHORT)
-test: $(VENV)/$(LOCKED) $(JS)/node_modules/installed page $(CHROMIUM) ## Run the tests of what is promised, in minutes: laws, rules, and stories of a real server
+test: $(VENV)/$(LOCKED) $(JS) ## Run the tests of what is promised, in minutes: laws, rules, and stories of a real server
 	@echo "Running the tests ..."
 	@$(RUN)
 
 # The older tests, which know the inside of rooms, go when their room is drawn anew.
 test-all: environments ## Run all other tests, an hour of them: whole tables, Postgres, several servers, agents, the page (prints its time)
 	@begun=$$(date +%s) && $(TESTS) --whole --page --postgres --kills=$(or $(filter-out 30,$(KILLS)),5) tests/laws tests/unit tests/integration tests/e2e && \
-		$(MAKE) --no-print-directory test-agents e2e-postgres-small mutants test-ratios && \
+		$(MAKE) --no-print-directory test-agents test-newest e2e-postgres-small mutants test-ratios && \
 		echo "make test-all passed in $$(($$(date +%s) - begun)) s"
 
 # Beside other work a ratio moves by half.
@@ -111,14 +107,14 @@ test-ratios: ## Fail where a ratio to a peer is more than twice its goal, in an 
 	@.venv-bench/bin/python -m benchmarks.facts --times 2 && .venv-bench/bin/python -m benchmarks.context --turns 200 --times 2
 
 # One installation keeps one core busy, so CI makes all of them at once (-j).
-environments: $(VENV)/dev $(JS)/node_modules/installed page $(CHROMIUM)
+environments: $(VENV)/dev $(JS)
 
 # Not part of CI, for their time: run both before a release.
 test-floors: ## Run all tests in the lowest versions that pyproject.toml allows, in an environment of their own
 	@$(MAKE) --no-print-directory VENV=.venv-floors LOCKED=floors SHORT=--postgres test
 
 TIMES ?= 3
-test-busy: $(VENV)/dev $(JS)/node_modules/installed ## Run all tests three times beside two busy loops (TIMES=3)
+test-busy: $(VENV)/dev $(JS) ## Run all tests three times beside two busy loops (TIMES=3)
 	@for loop in 1 2; do while :; do :; done & done; trap 'kill $$(jobs -p)' EXIT; \
 	for time in $$(seq $(TIMES)); do echo "Running the tests on a busy machine, $$time of $(TIMES) ..."; $(RUN) || exit 1; done
 
@@ -132,7 +128,7 @@ test-agents: ## Run the agents' tests with deepagents, in an environment of thei
 	@$(MAKE) --no-print-directory VENV=.venv-agents LOCKED=agents RUN=".venv-agents/bin/python -m pytest $(OF_AGENTS) --numprocesses 2 --dist loadfile" test
 
 KILLS ?= 30
-e2e: $(VENV)/dev $(JS)/node_modules/installed ## Run the outer ring alone, with more crashes (KILLS=30)
+e2e: $(VENV)/dev $(JS) ## Run the outer ring alone, with more crashes (KILLS=30)
 	@echo "Running the server tests with $(KILLS) crashes ..."
 	@$(BIN)/python -m pytest tests/e2e --numprocesses $(WORKERS) --dist loadfile --kills=$(KILLS) --durations=10
 
@@ -154,7 +150,15 @@ e2e-postgres-small: ## Run the smallest part of it, three servers of which three
 		$(MAKE) --no-print-directory e2e-postgres KILLS=3 ON_POSTGRES=tests/e2e/test_server_processes.py; \
 		else echo "Skipped: requirements/servers.lock cannot be installed here."; fi
 
-e2e-page: $(VENV)/dev page $(CHROMIUM) ## Run all tests of the page in a browser (PICTURES=yes rewrites those in docs/)
+# Not the newest that the lock could hold, but the newest that exist: pip would refuse some for what they ask for (no-deps).
+NEWEST = langchain langchain-core langchain-openai langchain-protocol langgraph langgraph-checkpoint langgraph-prebuilt langgraph-sdk langsmith openai
+test-newest: ## Run the unit and integration tests with the newest packages of LangChain, LangGraph and OpenAI
+	@$(MAKE) --no-print-directory VENV=.venv-newest INSTALL=--no-compile .venv-newest/dev $(JS)
+	@.venv-newest/bin/pip install -qq --disable-pip-version-check --upgrade --no-deps $(NEWEST)
+	@echo "Running the tests with $$(.venv-newest/bin/pip freeze | grep -E '$(subst $(eval) ,|,$(NEWEST:%=^%==))' | tr '\n' ' ') ..."
+	@.venv-newest/bin/python -m pytest --numprocesses $(WORKERS) --dist loadfile tests/unit tests/integration
+
+e2e-page: $(JS) $(VENV)/dev ## Run all tests of the page in a browser (PICTURES=yes rewrites those in docs/)
 	@echo "Running the page's tests in a browser ..."
 	@$(BIN)/python -m pytest tests/e2e/test_page*.py tests/integration/test_page*.py --page $(if $(PICTURES),--pictures)
 
@@ -194,27 +198,19 @@ bench-load: ## Drive 1, 2 and 3 servers over one Postgres with many users at onc
 	@$(MAKE) --no-print-directory VENV=.venv-load .venv-load/load
 	@.venv-load/bin/python -m benchmarks.load $(LOAD) --write measured/load.md
 
-# The environment of the benchmarks has Sphinx, too: CI makes none for it.
 docs: ## Build the papers as a site, in site/
-	@$(MAKE) --no-print-directory VENV=.venv-bench .venv-bench/bench
-	@.venv-bench/bin/python -m sphinx --quiet --fail-on-warning --keep-going -c docs -d .venv-bench/doctrees . site
+	@$(MAKE) --no-print-directory VENV=.venv-docs .venv-docs/docs
+	@.venv-docs/bin/python -m sphinx --quiet --fail-on-warning --keep-going -c docs -d .venv-docs/doctrees . site
 	@echo "Open site/index.html."
 
 mutants: $(VENV)/dev ## Break one promise at a time, and print which test notices it (15 minutes)
 	@$(BIN)/python -m tests.mutants
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	--no-annotate pyproject.toml
+	pyproject.toml
 DEV := --extra server --extra tokens --extra local --extra embedder --extra postgres --group dev
 lock: ## Resolve pyproject.toml into requirements/*.lock again (needs uv)
-	@$(LOCK) --extra server --extra tokens -o requirements/server.lock
-	@$(LOCK) --extra server --extra tokens --extra local -o requirements/local.lock
-	@$(subst pyproject.toml,,$(LOCK)) --group node -o requirements/node.lock
-	@$(LOCK) --extra server --extra tokens --extra embedder -o requirements/embedder.lock
-	@$(LOCK) --extra server --extra tokens --extra postgres -o requirements/postgres.lock
-	@$(LOCK) $(DEV) -o requirements/dev.lock
-	@$(LOCK) $(DEV) --group agents -o requirements/agents.lock
-	@$(LOCK) $(DEV) --group servers --constraint requirements/dev.lock --override requirements/servers.override -o requirements/servers.lock
-	@$(LOCK) --extra tokens --extra embedder --group bench --group docs -o requirements/bench.lock
-	@$(LOCK) --extra server --extra tokens --extra postgres --group load -o requirements/load.lock
-	@$(LOCK) $(DEV) --resolution lowest-direct -o requirements/floors.lock
+	@$(LOCK) $(DEV) $(addprefix --group ,agents load docs node) -o requirements/dev.lock
+	@$(LOCK) --no-annotate $(DEV) --group servers --constraint requirements/dev.lock --override requirements/servers.override -o requirements/servers.lock
+	@$(LOCK) --no-annotate --extra tokens --extra embedder --group bench -o requirements/bench.lock
+	@$(LOCK) --no-annotate $(DEV) --resolution lowest-direct -o requirements/floors.lock

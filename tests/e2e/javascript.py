@@ -16,7 +16,7 @@ def run_javascript(script: str, **values: object) -> Any:
     """Return what the script's default export made of the values; its error is the test's."""
     node = shutil.which("node")
     if not node or not (FOLDER / "node_modules").is_dir():
-        pytest.skip("the JavaScript client needs Node and `make test`, which installs tests/e2e/js once")
+        pytest.skip("the JavaScript client needs Node and `make test`, which installs it once")
     done = subprocess.run(
         [node, "run.mjs", script],
         cwd=FOLDER,

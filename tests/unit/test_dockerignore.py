@@ -23,7 +23,7 @@ def test_what_git_ignores_is_ignored(line: str) -> None:
     """Git's lines hold at any depth; what is made below the top is named with its depth."""
     path = line.replace("*", "x") + ("file" if line.endswith("/") else "")
     assert IGNORED.match_file(path)
-    if line in ("__pycache__/", "*.egg-info/", "node_modules/", ".env"):
+    if line in ("__pycache__/", "*.egg-info/", "node_modules", ".env"):
         assert IGNORED.match_file(f"graphs/server/{path}")
 
 
@@ -37,7 +37,7 @@ def test_what_git_ignores_is_ignored(line: str) -> None:
         ".palimpsest/store.sqlite",
         "data/checkpoints.sqlite-wal",
         ".langgraph_api/.langgraph_ops.pckl",
-        "tests/e2e/js/node_modules/a/index.js",
+        "page/node_modules/a/index.js",
         "graphs/server/page/static/built/langgraph.js",  # the image builds its own
         "signing.pem",
         "certs/server.key",
