@@ -26,8 +26,8 @@ Topic = Literal["none", "health", "money", "people"]
 Approval = Literal["off", "sensitive", "all"]
 """What of what is learned waits for the user's yes, from the least to the most."""
 APPROVALS: tuple[Approval, ...] = get_args(Approval)
-Hold = Literal["approval", "secret"]
-"""Why a past message waits for a yes: the user wants to be asked, or it may hold a secret."""
+Hold = Literal["approval", "secret", "order"]
+"""Why a past message waits for a yes: the user wants to be asked, it may hold a secret, or is an order."""
 HOLDS: tuple[Hold, ...] = get_args(Hold)
 
 

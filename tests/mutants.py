@@ -173,9 +173,16 @@ MUTANTS = (
     Mutant(
         "the same words written down again lose that they wait",
         "memory/journal/entry.py",
-        "(self if each in stays else other).held",
+        "(self.held if each in stays else other.held)",
         "other.held",
         (FACTS,),
+    ),
+    Mutant(
+        "a worker that dies between two portions takes the mark of an order along",
+        "memory/updates/transcript.py",
+        'new |= {flush_hash("order", one.text): None',
+        '_ = {flush_hash("order", one.text): None',
+        ("tests/laws/test_rules_orders.py",),
     ),
     Mutant(
         "a fact that a person lets in at a full memory goes at once",

@@ -45,7 +45,7 @@ SCHEMA: Final = 1
 # What an entry of a document may say of a fact: not how it stands to others, nor how it came to be what it is.
 _TAKEN: Final = (
     "content", "category", "confidence", "createdAt", "editedAt", "source", "pinned", "thread_id", "message_ids",
-    "validFrom", "validTo", "topic",
+    "validFrom", "validTo", "topic", "why",
 )  # fmt: skip
 
 

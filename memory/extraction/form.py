@@ -14,6 +14,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    OnErrorOmit,
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
@@ -110,8 +111,7 @@ def _pairs(value: object) -> list[tuple[str, str]]:
     return [(name, text) for name, text in pairs if isinstance(name, str) and isinstance(text, str)]
 
 
-def _texts(value: object) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+_Listed: Final = BeforeValidator(lambda value: value if isinstance(value, list) else [])
 
 
 class Answer(BaseModel, frozen=True):
@@ -122,6 +122,7 @@ class Answer(BaseModel, frozen=True):
         profile: Its sections, by name.
         sensitive: The numbers of the messages that it marks as sensitive; `None` if it marks none as anything.
         secrets: The passwords and codes that it found.
+        orders: The numbers of the messages that it marks as orders.
         unread: How many facts more there seem to be.
     """
 
@@ -130,7 +131,8 @@ class Answer(BaseModel, frozen=True):
     )
     profile: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs)] = ()
     sensitive: Annotated[tuple[int, ...] | None, WrapValidator(_or_none)] = None
-    secrets: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
+    secrets: Annotated[tuple[OnErrorOmit[str], ...], _Listed] = ()
+    orders: Annotated[tuple[OnErrorOmit[int], ...], _Listed] = ()
     unread: int = 0
 
 
@@ -149,6 +151,7 @@ def answer_schema(new: Sequence[StoredMessage], config: MemoryConfig) -> dict[st
         section={"type": "string", "enum": [name.partition(".")[2] for name in SECTIONS]},
         text={"type": "string", "maxLength": MAX_SECTION_CHARS + 1},
     )
+    numbers: dict[str, object] = {"type": "array", "maxItems": len(new), "items": {"type": "integer"}}
     told = {name: each["anyOf"][0] for name, each in FoundFact.model_json_schema()["properties"].items()}
     bound = {"maxLength": config.max_fact_chars + 1}
     fact = object_schema(
@@ -166,8 +169,9 @@ def answer_schema(new: Sequence[StoredMessage], config: MemoryConfig) -> dict[st
         **object_schema(
             facts={"type": "array", "maxItems": most, "items": fact},
             profile={"type": "array", "maxItems": len(SECTIONS), "items": section},
-            sensitive={"type": "array", "maxItems": len(new), "items": {"type": "integer"}},
+            sensitive=numbers,
             secrets={"type": "array", "maxItems": most, "items": {"type": "string", **bound}},
+            orders=numbers,
         ),
     }
 

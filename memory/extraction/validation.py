@@ -15,7 +15,7 @@ from memory.facts.changes import Change, Extraction, Reason, Refusal, Section
 from memory.facts.fact import Fact, period_end
 from memory.facts.profile import SECTIONS, base_of, fitted_section
 from memory.facts.words import words
-from memory.message import StoredMessage
+from memory.message import StoredMessage, with_replies
 from memory.screening.door import answers_with_secret, screened, secret_parts
 from memory.screening.values import values_in
 from memory.text import normalize
@@ -31,7 +31,7 @@ _RETOLD: Final = 4
 def is_quoted(fact: FoundFact, messages: Sequence[StoredMessage]) -> bool:
     """Say whether the words that a fact quotes stand in the message that it cites, or in the line before it."""
     new = new_messages(messages)
-    cited = _cited(fact, new) if fact.message else new
+    cited = _numbered(new, fact.message) if fact.message else new
     return any(stands_in(fact.quote or "", text) for each in cited for text in (each.text, line_before(each, messages)))
 
 
@@ -47,7 +47,7 @@ class Validation:
     def __init__(self, task: Task) -> None:
         self._changes: list[Change] = []
         self._refused: list[Refusal] = []
-        self.task, self.new, self._sensitive = task, new_messages(task.messages), set[str]()
+        self.task, self.new, self._sensitive, self._ordered = task, new_messages(task.messages), set[str](), set[str]()
         messages = task.messages
         # A question that a few words answer tells what they mean.
         asked = [line if answers(each.text, line := line_before(each, messages)) else "" for each in self.new]
@@ -68,10 +68,14 @@ class Validation:
         """Return the changes, sections and refusals of the answer, as the model gave it."""
         told = [each for each in answer.secrets if any(stands_in(each, message.text) for message in self.task.messages)]
         self._secret |= words(" ".join(told))
+        orders = _source_ids(_numbered(self.new, *answer.orders))
+        held = with_replies(self.task.messages, orders)
+        self._ordered = {message.text for message in self.task.messages if message.id in held}
         for fact in answer.facts[:MAX_FACTS_PER_ANSWER]:
             self._take(fact)
         surplus = max(0, len(answer.facts) - MAX_FACTS_PER_ANSWER + answer.unread)
-        sections = [self._section(name, text) for name, text in answer.profile]
+        # A section tells of all messages together, so that none can be told from an order that is among them.
+        sections = [self._section(name, text) for name, text in (() if orders else answer.profile)]
         self._refused += [Refusal(reason="too_many")] * surplus
         return Extraction(
             changes=tuple(dict.fromkeys(self._changes)),
@@ -79,11 +83,12 @@ class Validation:
             profile=tuple(each for each in sections if isinstance(each, Section)),
             harmless=frozenset() if surplus else self._harmless(answer.sensitive),
             secrets=(*told, *self._secrets),
+            orders=frozenset(orders),
         )
 
     def _take(self, fact: FoundFact) -> None:
         """Add the change of one fact, or its refusal, and note what it says of the message that it rests on."""
-        cited, known = _cited(fact, self.new) or self.new, fact.known or 0
+        cited, known = _numbered(self.new, fact.message) or self.new, fact.known or 0
         if fact.topic != "none":
             self._sensitive.update(_source_ids(cited))
         # A correction of no fact that was shown is news.
@@ -119,8 +124,7 @@ class Validation:
         """Return the messages in which the answer found nothing sensitive; none where it does not say it of any."""
         if numbers is None:
             return frozenset()
-        marked = {message.id for number, message in enumerate(self.new, 1) if number in numbers}
-        return frozenset(_source_ids(self.new)) - self._sensitive - marked
+        return frozenset(_source_ids(self.new)).difference(self._sensitive, _source_ids(_numbered(self.new, *numbers)))
 
     @cached_property
     def _told(self) -> tuple[str, frozenset[str]]:
@@ -197,7 +201,7 @@ class Validation:
             yield "suspected"
 
     def _unsaid(self, fact: FoundFact, target: Fact | None, sources: Sequence[StoredMessage]) -> Iterator[Reason]:
-        """Yield that the user did not say it, or that it has numbers that nobody said, which waits.
+        """Yield that the user did not say it; or that it rests on an order, or has numbers of nobody, which waits.
 
         Without a quote, a fact has at least as many of the user's words as of the assistant's. Words of neither are a
         paraphrase, or another language, and count for nobody.
@@ -209,6 +213,9 @@ class Validation:
         if not fact.quote and len(wanted & (self._heard - self.said)) > len(wanted & self.said):
             yield "not_said"
         lines = [line_before(each, self.task.messages) for each in sources] if fact.quote else []
+        rests_on = [each.text for each in sources if stands_in(fact.quote or each.text, each.text)] or lines
+        if not self._ordered.isdisjoint(rests_on):
+            yield "instruction_like"
         # "On the 7th" may be said of the message's own day.
         days = [day.isoformat() for each in sources if (day := day_written(each, self.task.zone))]
         said = " ".join((self._user_text, *lines, *days, target.content if target else ""))
@@ -228,7 +235,7 @@ class Validation:
 
         The one it cites; where it cites none, or one that is not there, the one that shares most words with it.
         """
-        cited, wanted = _cited(fact, self.new), words(fact.content or "")
+        cited, wanted = _numbered(self.new, fact.message), words(fact.content or "")
         if cited or not wanted:
             return cited or self.new
         if fact.quote and (quoted := [each for each in self.new if stands_in(fact.quote, each.text)]):
@@ -251,8 +258,8 @@ def _period(fact: FoundFact, said: date | None) -> tuple[str, str]:
     return begin, end
 
 
-def _cited(fact: FoundFact, new: Sequence[StoredMessage]) -> list[StoredMessage]:
-    return [message for number, message in enumerate(new, 1) if number == fact.message]
+def _numbered(new: Sequence[StoredMessage], *numbers: int | None) -> list[StoredMessage]:
+    return [message for number, message in enumerate(new, 1) if number in numbers]
 
 
 def _source_ids(sources: Iterable[StoredMessage]) -> tuple[str, ...]:

@@ -2,20 +2,25 @@
 
 import logging
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from memory.config import MemoryConfig, stricter
 from memory.door import StoreEffects, side_by_side
 from memory.facts.changes import Change, Extraction, Outcome, Reason, Refusal, reasons, was_said_before
-from memory.facts.fact import Fact, Status, moment
+from memory.facts.fact import Fact, Held, Status, moment, review_digest
 from memory.facts.fact_set import FactSet, first_revisions
 from memory.facts.profile import approved_sections, read_profile, write_profile
 from memory.facts.records import Confirmation, message_keys, text_key
 from memory.facts.rows import read_fact_set, save
 from memory.namespaces import Owner, is_imported
-from memory.screening.values import SecretValues
+from memory.screening.values import NO_SECRETS, SecretValues
 
 logger = logging.getLogger(__name__)
+
+# A suspected order, secret or number is kept for review: nothing injects it.
+_HELD: Final[Mapping[Reason, Held]] = {"instruction_like": "order", "suspected": "secret", "unfounded": "number"}
 
 
 def change_facts(
@@ -78,19 +83,19 @@ def apply(facts: FactSet, extraction: Extraction, thread_id: str) -> Outcome:
     """Make the changes that were found in a thread, but those that would bring back what was deleted. Pure."""
     done = _Applying(facts, thread_id)
     for refusal in extraction.refused:
-        # A suspected order, secret or number is kept for review: nothing injects it.
-        is_kept = refusal.reason in ("instruction_like", "suspected", "unfounded")
-        if is_kept and not facts.saying(refusal.content):
-            facts.add(done.draft(refusal, "quarantined"))
+        why = _HELD.get(refusal.reason)
+        if why and not facts.saying(refusal.content):
+            facts.add(replace(done.draft(refusal, "quarantined"), why=why))
     refused = [*extraction.refused]
     refused += [change.refused(reason) for change in extraction.changes if (reason := done.make(change))]
+    _set_aside(facts, extraction, thread_id)
     # The weakest go; new facts that found no room are refused.
     lost = [fact for fact in facts.limit() if fact.id in done.created]
     refused += [Refusal(reason="full", content=fact.content, category=fact.category) for fact in lost]
     waiting = tuple(each for each in done.waiting if each in facts.rows)
     if waiting:  # who holds the journal has to leave out what they came from
         facts.count_edit()
-    created = tuple(each for each in done.created if each in facts.rows)
+    created = tuple(each for each in done.created if each in facts.rows and facts.rows[each].status == "active")
     return Outcome(
         created=created,
         confirmed=tuple(done.confirmed),
@@ -98,6 +103,22 @@ def apply(facts: FactSet, extraction: Extraction, thread_id: str) -> Outcome:
         refused=tuple(refused),
         waiting=waiting,
     )
+
+
+def _set_aside(facts: FactSet, extraction: Extraction, thread_id: str) -> None:
+    """Let facts wait that rest on what is known for an order only now, or repeat a secret that is known only now.
+
+    Not where a person said yes to these words.
+    """
+    secrets = facts.control.secrets if extraction.secrets else NO_SECRETS
+    for fact in facts.active():
+        is_learned = fact.source == "conversation" and fact.thread_id == thread_id
+        is_order = is_learned and not extraction.orders.isdisjoint(fact.message_ids)
+        if fact.reviewed != review_digest(fact.content) and (is_order or secrets.are_in(fact.content)):
+            if facts.saying(fact.content, "quarantined"):
+                facts.drop(fact.id)
+            else:
+                facts.put(replace(fact, status="quarantined", why="order" if is_order else "secret"))
 
 
 class _Applying:

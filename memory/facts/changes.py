@@ -105,6 +105,7 @@ class Extraction:
     Attributes:
         harmless: Ids of the user's messages that the model read, and found nothing sensitive in.
         secrets: Values of secrets that were told.
+        orders: Ids of the user's messages that are orders to an assistant: what rests on them waits.
     """
 
     changes: tuple[Change, ...] = ()
@@ -112,6 +113,7 @@ class Extraction:
     profile: tuple[Section, ...] = ()
     harmless: frozenset[str] = frozenset()
     secrets: tuple[str, ...] = ()
+    orders: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

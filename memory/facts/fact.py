@@ -168,6 +168,7 @@ class Fact:
             where it does not.
         valid_to: Until when, that day, month or year included; then it is history, and no prompt shows it as current.
         topic: As what the model marked it when it had to wait for a person's yes; empty if it did not.
+        why: Why it was quarantined when it was learned; where it is empty, its words tell.
         replaces: Id of the fact that it corrected, or, where it waits, whose place it takes once a person says yes.
     """
 
@@ -192,6 +193,7 @@ class Fact:
     valid_from: Annotated[_Period, Field(alias="validFrom")] = ""
     valid_to: Annotated[_Period, Field(alias="validTo")] = ""
     topic: Topic | Literal[""] = ""
+    why: Held = ""
     replaces: _Id = ""
 
     @property
@@ -201,11 +203,7 @@ class Fact:
             return ""
         if self.status == "waiting":
             return "approval"
-        verdict = screened(self.content)
-        if verdict is None and any(map(str.isdigit, self.content)):
-            return "number"  # nobody said it
-        # What has nothing to suspect itself was said together with a secret.
-        return "order" if verdict == "instruction_like" else "secret"
+        return self.why or ("order" if screened(self.content) == "instruction_like" else "secret")
 
 
 _ADAPTER: Final = TypeAdapter(Fact)

@@ -164,7 +164,7 @@ def update(
         return old
     if new.content != old.content:  # what the old words said of its time need not hold for the new ones
         status: Status = old.status if admitted(new.content, "content") is None else "quarantined"
-        new = replace(new, valid_from="", valid_to=expires_at or "", status=status)
+        new = replace(new, valid_from="", valid_to=expires_at or "", status=status, why="")
     twin = facts.saying(new.content, new.status)
     if twin is not None and twin.id != old.id:
         raise DuplicateFact(twin.id)

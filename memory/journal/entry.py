@@ -102,7 +102,10 @@ class JournalEntry:
         # judged anew.
         read = with_replies(messages, other.harmless)
         stays = {each for each in mine if each not in read and mine[each].text == words[each].text}
-        held = {each: why for each in words if (why := (self if each in stays else other).held.get(each))}
+        # But for what is found to be an order, or a secret, only now.
+        found = {each: tuple(why for why in held if why != "approval") for each, held in other.held.items()}
+        held = {each: (self.held if each in stays else other.held).get(each, ()) for each in words}
+        held = {each: why for each in words if (why := tuple(dict.fromkeys((*held[each], *found.get(each, ())))))}
         joined = replace(self, messages=messages, held=held, is_screened=False).screened()
         return replace(joined, source="cut", written=other.written, model=other.model) if is_now_cut else joined
 
@@ -139,6 +142,7 @@ def entries_of(
     approval: Approval = "off",
     harmless: Collection[str] = (),
     secrets: SecretValues = NO_SECRETS,
+    orders: Collection[str] = (),
 ) -> list[JournalEntry]:
     """Return the journal entries for exchanges of one thread; each belongs to the day it began.
 
@@ -151,6 +155,7 @@ def entries_of(
         harmless: Ids of the messages that a model marked so. One that no model has marked waits, and a reply waits with
             what it answers.
         secrets: What is known of the user's secrets.
+        orders: Ids of the messages that a model read as orders: they wait with the replies to them.
     """
     made, before = list[JournalEntry](), list[str]()
     passing = frozenset(harmless) if approval == "sensitive" else frozenset()
@@ -159,6 +164,7 @@ def entries_of(
         asked = {one.id for one in messages if one.role != "assistant"} or {one.id for one in messages}
         waits = with_replies(messages, asked - passing) if approval != "off" else ()
         held: dict[str, tuple[Hold, ...]] = dict.fromkeys(waits, ("approval",))
+        held |= {each: (*held.get(each, ()), "order") for each in with_replies(messages, orders)}
         source: LineSource = "cut" if any(one.id in cut for one in messages) else draft.source
         day = day_of(exchange[0].time, zone)
         entry = replace(draft, day=day, messages=messages, source=source, held=held, harmless=passing)

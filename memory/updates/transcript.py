@@ -247,6 +247,11 @@ class Reading:
         return cls(every, strip_scheduled(every, is_open=is_open), cut, flushed)
 
     @property
+    def orders(self) -> frozenset[str]:
+        """The ids of what a model read as an order, in whichever update, or what says the same again."""
+        return frozenset(one.id for one in self.every if flush_hash("order", one.text) in self.flushed)
+
+    @property
     def for_journal(self) -> tuple[StoredMessage, ...]:
         """What belongs into the journal: all that was new in a turn, and all that left the context by a summary.
 
@@ -270,12 +275,19 @@ class Reading:
             cut[-1].extend(exchange)
         return [tuple(portion) for portion in cut if any(not message.seen for message in portion)]
 
-    def flushed_after(self, later: Collection[str], limit: int) -> list[str]:
-        """Return what counts as flushed once all is read but these ids, the newest `limit`, and which was scheduled."""
+    def flushed_after(self, later: Collection[str], orders: Collection[str], limit: int) -> list[str]:
+        """Return what counts as flushed once all is read but some, the newest, and which was scheduled or an order.
+
+        Args:
+            later: Ids of what is still to be read.
+            orders: Ids of what a model read as an order.
+            limit: So many hashes are kept.
+        """
         read = [one for one in self.every if one.id not in later]
         by_people = {one.id for one in self.said}
         new = {_hash(one): None for one in read if not one.seen}
         new |= {flush_hash("scheduled", one.text): None for one in read if one.id not in by_people}
+        new |= {flush_hash("order", one.text): None for one in read if one.id in orders}
         if read and is_scheduled(read[-1]):
             new[_OPEN] = None
         # What is flushed again is the newest; what was open is not, once something was read.

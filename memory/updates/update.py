@@ -219,7 +219,8 @@ class Drain(Job):
             found = await self.ask(claim.batch[-1].model, "extraction", extract)
         # Of a message in several portions each has to be harmless.
         harmless = (marked.harmless - here) | (found.harmless - claim.unmarked)
-        return replace(found, harmless=harmless, secrets=marked.secrets + found.secrets)
+        orders = claim.reading.orders | marked.orders | found.orders
+        return replace(found, harmless=harmless, secrets=marked.secrets + found.secrets, orders=orders)
 
     @transaction
     def _apply(self, claim: _Claim, found: Extraction) -> StoreEffects[tuple[UpdateReceipt, _Claim | None]]:
@@ -254,7 +255,7 @@ class Drain(Job):
         new = tuple(message.id for message in portion if not message.seen and message.id not in later)
         receipt = UpdateReceipt.of(outcome, time=now, thread_id=last.thread_id, messages=new, epoch=last.epoch)
         yield from write_receipt(owner, last.key if is_done else digest(last.key, *sorted(later)), receipt)
-        flushed = claim.reading.flushed_after(later, self.config.seen_limit)
+        flushed = claim.reading.flushed_after(later, found.orders, self.config.seen_limit)
         yield from outbox.write_flushed(owner, last.thread_id, last.epoch, flushed)
         if is_done:
             yield from self._tell(claim, control, found)
@@ -311,7 +312,7 @@ class Drain(Job):
         Args:
             claim: The entries.
             control: The user's, as it is now.
-            found: What the model marked as harmless, and as secrets.
+            found: What the model marked as harmless, as secrets and as orders.
         """
         held, forgotten = yield from self._read_lines(claim)
         last, said, owner = claim.batch[-1], claim.reading.for_journal, self.owner
@@ -321,12 +322,14 @@ class Drain(Job):
         draft = JournalEntry(day_of(self.now(), zone), last.thread_id, (), last.epoch, last.model, source="turn")
         # One of three digits is held here, and nowhere else.
         secrets = control.secrets.learned(found.secrets, self.token, least=1)
-        fresh = entries_of(draft, told, zone, claim.reading.cut, approval, found.harmless, secrets)
+        orders = claim.reading.orders | found.orders
+        fresh = entries_of(draft, told, zone, claim.reading.cut, approval, found.harmless, secrets, orders)
         yield from tell(owner, held, fresh)
         if gone:
             yield from redact_journal(owner, {last.thread_id: gone})
         shown = {one.id: one.text for each in held.values() for one in each.messages if one.id not in each.held}
-        waits = [one for each in fresh for one in each.messages if one.id in each.held]
-        if any(shown.get(one.id, one.text) != one.text for one in waits):
+        waits = [(one, each.held[one.id]) for each in fresh for one in each.messages if one.id in each.held]
+        # What is in use waits for no approval (`JournalEntry.joined`).
+        if any(one.id in shown and (shown[one.id] != one.text or why != ("approval",)) for one, why in waits):
             # The prompts that show a line know it by its id: after an edit by hand they choose anew.
             yield from count_edit(owner)

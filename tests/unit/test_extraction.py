@@ -139,7 +139,7 @@ def test_a_model_that_takes_a_schema_is_given_one() -> None:
     extraction = extract_facts(model, [said("I live in Bergen")])
 
     assert [change.content for change in extraction.changes] == ["User lives in Bergen"]
-    assert set(model.schemas[0]["properties"]) == {"facts", "profile", "sensitive", "secrets"}
+    assert set(model.schemas[0]["properties"]) == {"facts", "profile", "sensitive", "secrets", "orders"}
     assert not model.prompts
 
 
