@@ -5,11 +5,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
-from psycopg import AsyncClientCursor, AsyncConnection, AsyncCursor, Error, OperationalError
+from psycopg import AsyncClientCursor, AsyncConnection, AsyncCursor, Error, InternalError, OperationalError
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.errors import LockNotAvailable
 from psycopg.rows import DictRow, dict_row
 from psycopg.sql import SQL, Literal
 from psycopg_pool import AsyncConnectionPool
+
+from memory.door import MemoryBusy
 
 Connection = AsyncConnection[DictRow]
 Pool = AsyncConnectionPool[Connection]
@@ -25,30 +28,28 @@ _RECONNECT_SECONDS: Final = 5.0
 _CLOSE_SECONDS: Final = 5.0
 _TURN_SECONDS: Final = 0.1
 
-_CONNECTION_LOST: Final = ("08", "57P")
-"""What codes of errors begin with that end a connection; an error of the client's library has no code."""
-
 _MIGRATION_LOCK: Final = 0x50414C_494D5053  # "PALIMPS": nobody else's lock
 _TRY: Final = f"SELECT pg_try_advisory_xact_lock({_MIGRATION_LOCK}) AS taken"
 # A limit that the operator has set, for the role or in the URI, stays.
 _LIMIT: Final = "SELECT set_config('statement_timeout', %s, false) WHERE current_setting('statement_timeout') = '0'"
 
 
-# One message, as the snapshot of the first statement must be younger than the lock: where the database's transactions
-# are "repeatable read", a statement that waits for the lock has its snapshot already.
-_BEGIN_ALONE: Final = """
-    BEGIN ISOLATION LEVEL READ COMMITTED;
-    SET LOCAL lock_timeout = '15s';
-    SET LOCAL statement_timeout = '30s';
-    SET LOCAL idle_in_transaction_session_timeout = '30s'"""
-# Nothing of the server's may end it, and a machine that is gone is noticed in a minute. One message: a server that ends
+# One message each. The snapshot of the first statement must be younger than the lock: where the database's transactions
+# are "repeatable read", a statement that waits for the lock has its snapshot already. And a server that ends
 # transactions which idle, however soon, has no moment for it in between.
-_BEGIN_MIGRATION: Final = """
-    BEGIN;
-    SELECT set_config(name, wanted, true) FROM (VALUES
-        ('statement_timeout', '10s'), ('idle_in_transaction_session_timeout', '0'), ('transaction_timeout', '0'),
-        ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3')
-    ) AS settings (name, wanted) WHERE current_setting(name, true) IS NOT NULL"""
+_BEGIN: Final = """
+    BEGIN ISOLATION LEVEL READ COMMITTED;
+    SELECT set_config(name, wanted, true) FROM (VALUES {}) AS settings (name, wanted)
+        WHERE current_setting(name, true) IS NOT NULL"""
+# `psycopg` ends a pipeline with a message behind which Postgres counts no idle time: where a process is stopped in a
+# transaction, since Postgres 17 the last of these ends it.
+_BEGIN_ALONE: Final = _BEGIN.format("""
+    ('lock_timeout', '15s'), ('statement_timeout', '30s'), ('idle_in_transaction_session_timeout', '30s'),
+    ('transaction_timeout', '60s')""")
+# Nothing of the server's may end it, and a machine that is gone is noticed in a minute.
+_BEGIN_MIGRATION: Final = _BEGIN.format("""
+    ('statement_timeout', '10s'), ('idle_in_transaction_session_timeout', '0'), ('transaction_timeout', '0'),
+    ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3')""")
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended({}, 0))"
 
 
@@ -103,8 +104,9 @@ async def pool_transaction(
         locks: Names that one transaction has at a time, from its beginning to its end; they are taken in this order.
 
     Raises:
-        LockNotAvailable: If others have the name for 15 seconds.
+        MemoryBusy: If others have the name for 15 seconds.
         DatabaseAway: If the database does not answer, or stops answering; whether it has committed nobody knows then.
+            Or if it fails: by a deadlock, a limit of time, a full disk.
     """
     try:
         async with pool.connection() as connection, AsyncExitStack() as stack:
@@ -112,9 +114,9 @@ async def pool_transaction(
                 await stack.enter_async_context(connection.pipeline())
             await stack.enter_async_context(_locked(connection, locks) if locks else connection.transaction())
             yield connection, await stack.enter_async_context(connection.cursor(binary=True, row_factory=dict_row))
-    except OperationalError as error:
-        if error.sqlstate and not error.sqlstate.startswith(_CONNECTION_LOST):
-            raise  # it answers: with a deadlock, a limit of time, a full disk
+    except LockNotAvailable as error:
+        raise MemoryBusy from error
+    except (OperationalError, InternalError) as error:
         raise DatabaseAway(f"the database {place_of(str(pool.conninfo))} is away: {_on_one_line(error)}") from error
 
 

@@ -3,25 +3,21 @@
 import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from contextvars import ContextVar
+from copy import copy
 from typing import Any, Final, Self
 
 from langgraph.store.postgres.aio import AsyncPostgresStore
 from psycopg import AsyncCursor
-from psycopg.errors import LockNotAvailable
 from psycopg.rows import DictRow, dict_row
 
 from graphs.persistence.durable_store import DurableStore
 from graphs.persistence.postgres import Connection, Pool, migrated, open_pool, pool_transaction
-from memory.door import Batching, MemoryBusy, turn_of
+from memory.door import Batching, turn_of
 
 # An operator may have made it for a user who may make none.
 _MAKE_SCHEMA: Final = """
     DO $$ BEGIN IF to_regnamespace('palimpsest') IS NULL THEN CREATE SCHEMA palimpsest; END IF; END $$"""
 _PATIENCE_SECONDS: Final = 15.0
-_WRITES_ON: ContextVar[Connection | None] = ContextVar(
-    "the connection of the transaction that this task is in", default=None
-)
 _TABLE: Final = re.compile(r"\b(FROM|INTO|UPDATE|ON|TABLE|EXISTS) (store|store_migrations)\b")
 
 
@@ -43,6 +39,9 @@ class DurablePostgresStore(DurableStore, AsyncPostgresStore):
     within a second; memory then writes again (`memory/door.py`).
     """
 
+    _connection: Connection | None = None
+    """Of the one transaction that this handle carries out; without it, each batch has a connection of its own."""
+
     def __init__(self, pool: Pool) -> None:
         super().__init__(pool)
         self.pool = pool
@@ -50,24 +49,17 @@ class DurablePostgresStore(DurableStore, AsyncPostgresStore):
     @asynccontextmanager
     async def writing(self, *names: str) -> AsyncIterator[Batching]:
         """Begin a transaction that has these names, and yield what carries out batches in it; the end commits."""
-        carry_out = super().abatch
+        inside = copy(self)
         async with AsyncExitStack() as turns:
             for name in names:  # who waits in this process holds no connection
                 await turns.enter_async_context(turn_of(f"{self.pool.conninfo} {name}").aheld(_PATIENCE_SECONDS))
-            try:
-                locks = [f"palimpsest.{name}" for name in names]
-                connection, _ = await turns.enter_async_context(pool_transaction(self.pool, locks=locks))
-                token = _WRITES_ON.set(connection)
-                try:
-                    yield carry_out
-                finally:
-                    _WRITES_ON.reset(token)
-            except LockNotAvailable as error:
-                raise MemoryBusy from error
+            locks = [f"palimpsest.{name}" for name in names]
+            inside._connection, _ = await turns.enter_async_context(pool_transaction(self.pool, locks=locks))
+            yield super(DurablePostgresStore, inside).abatch
 
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
-        if (connection := _WRITES_ON.get()) is not None:
+        if connection := self._connection:
             async with connection.pipeline(), connection.cursor(binary=True, row_factory=dict_row) as cursor:
                 yield cursor
             return

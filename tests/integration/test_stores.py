@@ -11,12 +11,14 @@ import pytest
 from blockbuster import blockbuster_ctx
 from langgraph.store.base import GetOp, ListNamespacesOp, PutOp, SearchOp
 
+import graphs.persistence.postgres as postgres_of_ours
 from graphs.persistence import checkpointer, store
-from graphs.persistence.postgres import place_of
+from graphs.persistence.postgres import DatabaseAway, place_of
 from graphs.persistence.postgres_store import DurablePostgresStore, open_postgres_store
 from graphs.persistence.sqlite_store import DurableSqliteStore, open_store
 from graphs.settings import Settings
 from memory.door import arun, scan
+from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.postgres import Postgres
 from tests.stores import refuses_what_expires
@@ -161,6 +163,45 @@ async def test_a_failing_batch_changes_nothing(served: DurablePostgresStore, pos
             [GetOp(SHELF, "kept"), PutOp(SHELF, "kept", None), PutOp(SHELF, "new", {"n": 2}), PutOp(SHELF, "full", {})]
         )
     assert [item.key for item in await served.asearch(SHELF)] == ["kept"]
+
+
+@pytest.mark.parametrize("code", ["53100", "40P01", "57014", "25006", "40001"])
+async def test_a_database_that_fails_is_told_as_one_that_is_away(
+    served: DurablePostgresStore, postgres: Postgres, database: str, code: str
+) -> None:
+    """A full disk, a deadlock, a limit of time, a standby, a conflict: whoever repeats it may succeed."""
+    with postgres.connect(database) as connection:
+        connection.execute(
+            f"CREATE FUNCTION fails() RETURNS trigger AS $$ BEGIN RAISE SQLSTATE '{code}'; END $$ LANGUAGE plpgsql; "
+            "CREATE TRIGGER fails BEFORE INSERT ON palimpsest.store FOR EACH ROW EXECUTE FUNCTION fails()"
+        )
+    with pytest.raises(DatabaseAway):
+        await FactStore(served, "ada").acreate("Likes figs", "preference", 0.5)
+    assert await FactStore(served, "ada").alist() == []
+
+
+async def test_a_task_that_begins_within_a_write_has_no_part_in_it(served: DurablePostgresStore) -> None:
+    async with served.writing("ada") as batch:
+        await batch([PutOp(SHELF, "key", {"n": 1})])
+        assert await asyncio.create_task(served.aget(SHELF, "key")) is None
+    assert value(await served.aget(SHELF, "key")) == {"n": 1}
+
+
+async def test_a_process_that_is_stopped_while_it_writes_holds_its_user_for_a_minute_at_most(
+    served: DurablePostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_of_ours, "_BEGIN_ALONE", postgres_of_ours._BEGIN_ALONE.replace("60s", "1s"))
+
+    async def write_while_another_process_has_its_turn() -> None:
+        async with served.writing("ada") as batch:
+            monkeypatch.undo()
+            await batch([PutOp(SHELF, "key", {"n": 1})])
+            async with postgres_of_ours.pool_transaction(served.pool, locks=["palimpsest.ada"]):
+                pass
+
+    with pytest.raises(DatabaseAway):
+        await write_while_another_process_has_its_turn()
+    assert await served.aget(SHELF, "key") is None
 
 
 async def test_batches_go_on_when_their_connections_were_ended(
