@@ -14,7 +14,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -29,7 +30,9 @@ from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.context.tokens import count_tokens
+from memory.door import in_daemon_thread
 from memory.namespaces import Owner
+from memory.updates.conversation import ConversationContext
 from tests.fakes import RecordingModel, learns
 from tests.stores import CountingStore
 
@@ -90,10 +93,12 @@ class House:
         await self.chat.ainvoke({"messages": [HumanMessage(text)]}, who)
         await work_behind_ends()
 
-    async def update(self) -> None:
-        done = await self.service.adrain(self.store, Owner.of("ada"))
-        if len(done.receipts) != 1:
-            raise RuntimeError(f"one update was expected, not {done}")
+    async def update(self, thread_id: str) -> None:
+        """Have a thread's turn read, as the queue does once it is quiet there."""
+        context = ConversationContext.of(Owner.of("ada"), thread_id, self.store)
+        reads = in_daemon_thread(partial(self.service._process, replace(context, at_once=True)))
+        if await asyncio.wrap_future(reads) is not None:
+            raise RuntimeError("one update was expected to leave nothing")
         await work_behind_ends()
 
 
@@ -118,12 +123,12 @@ class Passage:
 async def path_of_a_message(house: House) -> Passage:
     """Return what a message passes until the next turn of a new thread shows what was learned of it."""
     await house.turn("Hello.", "warm-up")  # what is loaded once is no part of a turn
-    await house.update()
+    await house.update("warm-up")
     before, asked = house.store.batches, house.model_calls
     with watched() as passed:
         await house.turn("I like figs.", "first")
         turn = house.store.batches - before
-        await house.update()
+        await house.update("first")
         update, calls = house.store.batches - before - turn, house.model_calls - asked
         await house.turn("What do I like?", "second")
     return Passage(len(passed.functions), len(passed.files), turn, update, calls)
@@ -134,11 +139,11 @@ async def main_async() -> None:
     path = await path_of_a_message(house)
     print(f"functions {path.functions}, files {path.files}")
     print(f"store batches: a turn {path.turn}, an update {path.update}; model calls {path.model_calls}")
-    await house.update()
+    await house.update("second")
     turns, updates = [], []
     for number in range(TURNS):
         turns.append(await _cpu(house.turn(f"I like number {number}.", f"t{number}")))
-        updates.append(await _cpu(house.update()))
+        updates.append(await _cpu(house.update(f"t{number}")))
     print(f"median CPU of a turn {statistics.median(turns):.1f} ms, of an update {statistics.median(updates):.1f} ms")
 
 

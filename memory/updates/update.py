@@ -137,8 +137,14 @@ class Drain(Job):
     @transaction
     def _begin(self) -> StoreEffects[_Claim | None]:
         """Delete what an erase has cancelled, take the user if there is anything to read, and return what is first."""
-        control, stored, _ = yield from side_by_side(
-            read_control(self.owner), outbox.read_entries(self.owner), read_lease(self.owner)
+        # What `_read` reads of one conversation comes in this batch, too.
+        control, stored, *_ = yield from side_by_side(
+            read_control(self.owner),
+            outbox.read_entries(self.owner),
+            read_lease(self.owner),
+            outbox.read_flushed(self.owner, self.only or "", ""),
+            scan(self.owner.namespace("facts")),
+            scan(self.owner.namespace("profile")),
         )
         self._left = [entry for entry in stored if entry.epoch == control.epoch]
         self._cancelled = len(stored) - len(self._left)
@@ -155,9 +161,9 @@ class Drain(Job):
         if quiet_from > now:
             self._goes_on = quiet_from
             return None
-        yield from self._hold((), is_new=True)
         self._batches = together(ready, config)
-        return (yield from self._next(0))
+        yield from self._hold([entry.key for entry in self._batches[0]], is_new=True)
+        return (yield from self._read(self._batches[0], 0))
 
     def _next(self, at: int) -> StoreEffects[_Claim | None]:
         """Return what a model is asked about next, and go on with the user; or give them back, if nothing is left.
