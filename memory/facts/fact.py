@@ -135,7 +135,7 @@ def _checked_time(text: str) -> str:
 
 
 _Id = Annotated[str, Field(pattern=_FACT_ID)]
-_Time = Annotated[str, AfterValidator(_checked_time)]
+Time = Annotated[str, AfterValidator(_checked_time)]
 _Period = Annotated[str, BeforeValidator(checked_period)]
 
 
@@ -176,8 +176,8 @@ class Fact:
     content: Annotated[str, BeforeValidator(checked_content)]
     category: Category
     confidence: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
-    created_at: Annotated[_Time, Field(alias="createdAt")] = ""
-    updated_at: Annotated[_Time, Field(alias="updatedAt")] = ""
+    created_at: Annotated[Time, Field(alias="createdAt")] = ""
+    updated_at: Annotated[Time, Field(alias="updatedAt")] = ""
     source: Source = "library"
     status: Status = "active"
     pinned: Annotated[bool, Strict()] = False
@@ -187,7 +187,7 @@ class Fact:
     message_ids: tuple[str, ...] = ()
     replaced_by: str = ""
     ended_by: Annotated[str, Field(alias="endedBy")] = ""
-    edited_at: Annotated[_Time, Field(alias="editedAt")] = field(default="", compare=False)
+    edited_at: Annotated[Time, Field(alias="editedAt")] = field(default="", compare=False)
     edit: int = field(default=0, compare=False)
     reviewed: str = ""
     valid_from: Annotated[_Period, Field(alias="validFrom")] = ""

@@ -11,6 +11,7 @@ from langgraph.store.base import Item, Op
 from memory.control import belongs, count_edit
 from memory.door import StoreEffects, delete, put, scan, transaction
 from memory.facts.changes import Section, was_said_before
+from memory.facts.fact import Time
 from memory.facts.words import words
 from memory.forms import plain, read_as
 from memory.namespaces import Owner
@@ -36,15 +37,16 @@ Profile = Mapping[str, str]
 class StoredSection:
     """One section: its text, a revision that counts its changes, and the older texts by their revision.
 
-    `edited_at` (ISO 8601) and `edit` (its number, see `memory.control`) tell of the newest change by hand, if any. Of a
-    section that a person emptied only they are left.
+    `edited_at` (ISO 8601), `edit` (its number, see `memory.control`) and `by_hand` (the text) tell of the newest change
+    by hand, if any. Of a section that a person emptied only they are left.
     """
 
     text: str
     revision: int = 1
     past: Mapping[int, str] = field(default_factory=dict)
-    edited_at: str = ""
+    edited_at: Time = ""
     edit: int = 0
+    by_hand: str = ""
 
     def at(self, revision: int) -> str | None:
         """Return the text of a revision; `None` if it is no longer kept."""
@@ -140,7 +142,7 @@ def edit_section(owner: Owner, name: str, text: str, *, epoch: str, now: str) ->
     edit = yield from count_edit(owner)
     stored = yield from read_profile(owner, epoch)
     new = stored.get(name, _NOTHING).changed(text)
-    new = replace(new, past=new.past if new.text else {}, edited_at=now, edit=edit)
+    new = replace(new, past=new.past if new.text else {}, edited_at=now, edit=edit, by_hand=new.text)
     yield [new.put(owner, name, epoch=epoch, now=now)]
 
 
@@ -155,7 +157,7 @@ def drop_sections(owner: Owner, epoch: str, is_gone: Callable[[str, str], bool])
     names = [
         name
         for name, section in sections.items()
-        if section.text and any(is_gone(name, text) for text in (section.text, *section.past.values()))
+        if section.text and any(is_gone(name, text) for text in (section.text, section.by_hand, *section.past.values()))
     ]
     if names:
         yield [delete(owner.namespace("profile"), name) for name in names]

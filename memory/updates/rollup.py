@@ -16,7 +16,7 @@ from memory import prompts
 from memory.control import Control, read_control
 from memory.door import StoreEffects, put, read, side_by_side, transaction
 from memory.facts.changes import Section
-from memory.facts.profile import drop_sections, read_profile, texts_of, write_profile
+from memory.facts.profile import StoredSection, drop_sections, read_profile, texts_of, write_profile
 from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry, day_of, days_before
 from memory.message import StoredMessage
@@ -99,25 +99,29 @@ def _begin(job: Job) -> StoreEffects[_Plan | None]:
     """Plan what is due now that a day is over, and note that it was looked for today; `None` if nothing is due."""
     owner = job.owner
     control, progress = yield from side_by_side(read_control(owner), _read_progress(owner))
-    today = day_of(job.now(), control.zone or UTC)
+    zone = control.zone or UTC
+    today = day_of(job.now(), zone)
     if progress.looked == today:
         return None
     yield [replace(progress, looked=today).put(owner)]
-    profile = texts_of((yield from read_profile(owner, control.epoch)))
-    text, after, anew = profile.get(SECTION, ""), progress.until, days_before(today, DAYS + 1)
+    sections = yield from read_profile(owner, control.epoch)
+    section = sections.get(SECTION, StoredSection(""))
+    # What a person wrote stands, and later days are added to that.
+    edited = day_of(section.edited_at, zone) if section.edited_at else ""
+    text, after, anew = section.text, max(edited, progress.until), max(edited, days_before(today, DAYS + 1))
     # It went with what was erased. A day to come was told under a clock that was ahead: all since then would wait.
     if not text or after >= today:
-        text, after = "", anew
+        text, after = section.by_hand, anew
     past = yield from read_past(owner, control.epoch)
     over = [entry for entry in past if entry.source == "cut" and entry.written < today]
     if all(entry.written <= after for entry in over):
         return None
     # It may tell, in other words, of a fact that was deleted by hand since.
     if progress.edit != control.edit:
-        text, after = "", min(after, anew)
+        text, after = section.by_hand, min(after, anew)
     lines = [entry for entry in over if entry.written > after]
     lines.sort(key=lambda entry: (entry.written, entry.key))
-    return _Plan([*chunks(lines)], text, Progress(lines[-1].written, today, control.edit), profile, control)
+    return _Plan([*chunks(lines)], text, Progress(lines[-1].written, today, control.edit), texts_of(sections), control)
 
 
 @transaction

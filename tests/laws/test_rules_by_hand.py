@@ -16,7 +16,7 @@ from langgraph.store.memory import InMemoryStore
 from palimpsest import FactStore, MemoryConfig, open_store
 from tests.archive_lines import document_of, taking
 from tests.fakes import Clock
-from tests.laws.doors import CAP, CONFIG, DAY, House
+from tests.laws.doors import CAP, CONFIG, DAY, House, remember
 from tests.laws.interruptions import Tap, tapped
 from tests.laws.operations import furnish, take_in
 
@@ -91,6 +91,33 @@ async def test_an_import_given_twice_asks_no_model_and_erasing_it_brings_back_wh
     assert (status, done["facts_restored"]) == (200, 1)
     assert await known(house) == ["Likes plums"]
     assert "quinces" not in str(await export(house))
+
+
+@pytest.mark.parametrize("wrote", ["Moved to Bergen.", ""])
+async def test_what_a_person_wrote_about_recent_days_stands_and_later_days_are_added_to_it(wrote: str) -> None:
+    house = process()
+
+    async def told(*texts: str) -> str:
+        """Say something today, and return what recent history tells on the next day."""
+        if texts:
+            await house.cut("T", *texts)
+        house.clock.advance(DAY)
+        await house.roll_up()
+        return str((await house.ask("GET", "/profile"))[1]["sections"].get("history.recent", ""))
+
+    house.memory.respond = lambda sent: " ".join([*re.findall("Bergen", sent[0].text), remember(sent)])
+    assert "figs" in await told("I like figs.")
+    await house.cut("T", "I like plums.")
+    method, body = ("PUT", {"text": wrote}) if wrote else ("DELETE", None)
+    assert (await house.ask(method, "/profile/history.recent", body))[0] < 300
+    assert await told() == wrote
+    kept = "Bergen" if wrote else ""
+    assert [*re.findall("Bergen|plums|figs|limes", later := await told("I like limes."))] == [*kept.split(), "limes"]
+    # After another change by hand it is told anew: from what the person wrote.
+    _, kale = await house.ask("POST", "/facts", {"content": "Likes kale", "category": "knowledge"})
+    assert (await house.ask("DELETE", f"/facts/{kale['id']}"))[0] == 204
+    anew = await told("I like melons.")
+    assert [*re.findall("Bergen|plums|figs|limes|melons", anew)] == [*kept.split(), "limes", "melons"], later
 
 
 def carried(told: dict[str, Any], *without: str) -> dict[str, Any]:
