@@ -156,7 +156,7 @@ class MemoryConfig:
     max_attempts: _Count = 8
     retry_base_seconds: _Seconds = 5.0
     retry_max_seconds: _Seconds = 3600.0
-    sweep_seconds: _Seconds = 60.0
+    sweep_seconds: Annotated[_Seconds, Field(gt=0)] = 60.0
     drain_seconds: _Seconds = 10.0
     read_timeout_seconds: _Seconds = 2.0
     write_timeout_seconds: _Seconds = 2.0

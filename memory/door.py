@@ -11,6 +11,7 @@ embedder or network is asked inside: who carries a transaction out knows nothing
 
 import asyncio
 import logging
+import os
 import threading
 from collections import deque
 from collections.abc import (
@@ -558,15 +559,16 @@ class Turnstile:
 
 
 _GUARD: Final = threading.Lock()
-_TURNS: Final[WeakValueDictionary[str, Turnstile]] = WeakValueDictionary()
+_TURNS: Final[WeakValueDictionary[tuple[int, str], Turnstile]] = WeakValueDictionary()
 
 
 def turn_of(name: str) -> Turnstile:
     """Return the turnstile of a name, one for the whole process: a store may be opened once a thread."""
+    place = (os.getpid(), name)  # who stood there when this process was forked never leaves
     with _GUARD:
-        turn = _TURNS.get(name)
+        turn = _TURNS.get(place)
         if turn is None:
-            turn = _TURNS[name] = Turnstile()
+            turn = _TURNS[place] = Turnstile()
         return turn
 
 

@@ -51,6 +51,12 @@ class Due(NamedTuple):
         return cls(run.thread, made_for, (run.thread_id, *([run.owner.segment] if run.owner else [])))
 
 
+def _ended() -> "Future[WrittenSummary | None]":
+    end: Future[WrittenSummary | None] = Future()
+    end.set_result(None)
+    return end
+
+
 @dataclass(slots=True)
 class _Prepared:
     """One thread's summary, under way or there.
@@ -60,14 +66,14 @@ class _Prepared:
         begun: When its writing began.
         part: What it stands for so far: of all that leaves, or, while it is written and where that failed, of a part.
         is_over: Whether nobody waits for its writing any more.
-        writing: Its end.
+        writing: Its end; before it began, that of nothing.
     """
 
     due: Due
     begun: float
     part: WrittenSummary | None = None
     is_over: bool = False
-    writing: "Future[WrittenSummary | None]" = field(default_factory=Future)
+    writing: "Future[WrittenSummary | None]" = field(default_factory=_ended)
 
     def written(self) -> WrittenSummary | None:
         """Return what came of it; a part where its writing failed later, `None` where nothing did."""

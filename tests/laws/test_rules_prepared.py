@@ -1,5 +1,6 @@
 """Summaries that are written before they are due, or behind the turn: no turn waits for one, and each still stands."""
 
+import asyncio
 import inspect
 import threading
 from collections.abc import Callable, Sequence
@@ -232,6 +233,22 @@ async def test_a_failing_preparation_costs_nothing_but_the_wait_it_would_have_sa
     for number in range(16):
         await chat.turn(number)
     assert chat.is_summarized()
+
+
+async def test_where_no_thread_can_be_started_no_turn_waits_for_what_was_not_begun(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_thread(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("graphs.turn.prepared.in_daemon_thread", no_thread)
+    monkeypatch.setattr("graphs.turn.prepared._PATIENCE_SECONDS", 2 * MOST_WAITED)
+    chat = Chat()
+    async with asyncio.timeout(MOST_WAITED):
+        for number in range(16):
+            await chat.turn(number)
+    assert chat.is_summarized()
+    assert {*chat.asked_in} == {"turn"}
 
 
 async def test_what_a_summary_had_come_to_is_not_asked_for_again() -> None:

@@ -28,6 +28,26 @@ async def main(path, name):
 asyncio.run(main(*sys.argv[1:]))
 """
 
+_FORKING = """
+import os, sys
+from langgraph.store.base import PutOp
+from langgraph.store.memory import InMemoryStore
+from palimpsest import FactStore
+class Forking(InMemoryStore):
+    child = None
+    def batch(self, ops):
+        ops = list(ops)
+        if any(isinstance(op, PutOp) for op in ops) and self.child is None:
+            self.child = os.fork()
+            if self.child == 0:
+                FactStore(InMemoryStore(), "ada").create("Likes figs", "preference", 0.5)
+                os._exit(0)
+            ended = os.waitpid(self.child, 0)[1]
+            assert ended == 0
+        return super().batch(ops)
+FactStore(Forking(), "ada").create("Likes figs", "preference", 0.5)
+"""
+
 
 @asynccontextmanager
 async def opened(kind: str, folder: Path) -> AsyncIterator[BaseStore]:
@@ -70,6 +90,11 @@ async def test_a_process_that_is_killed_while_it_writes_leaves_whole_facts_and_n
         await facts.acreate("Likes limes", "preference", 1.0)
         for fact in await facts.alist():
             assert [each.content for each in await facts.ahistory(fact.id)][-1] == fact.content
+
+
+async def test_a_process_that_is_forked_in_the_middle_of_a_write_waits_for_nobody_of_its_parent() -> None:
+    program = await asyncio.create_subprocess_exec(sys.executable, "-c", _FORKING)
+    assert await program.wait() == 0
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])

@@ -19,6 +19,7 @@ from memory.namespaces import Owner
         ("confidence_threshold", 1.5),
         ("confidence_threshold", float("nan")),
         ("debounce_seconds", -1),
+        ("sweep_seconds", 0),  # without a pause between two looks, a server does nothing else
         ("max_wait_seconds", float("inf")),
         ("protected_categories", frozenset({"hobby"})),
         ("extraction_prompt", None),
