@@ -58,7 +58,7 @@ def _locomo(data: Mapping[str, Any]) -> Talk:
                     when=when,
                     who=turn["speaker"],
                     session=name,
-                    place=len(turns),
+                    place=f"{len(turns):05}",
                     kind="turn",
                 )
             )
@@ -71,7 +71,7 @@ def _locomo(data: Mapping[str, Any]) -> Talk:
                         text=f"{text} ({when[:10]})",
                         when=when,
                         session=name,
-                        place=len(facts),
+                        place=f"{len(facts):05}",
                         sources=_evidence([source] if isinstance(source, str) else source, known),
                     )
                 )
@@ -110,7 +110,7 @@ def _beam(name: str, data: Mapping[str, Any]) -> Talk:
             id=str(message["id"]),
             text=message["content"],
             session="chat",
-            place=place,
+            place=f"{place:05}",
             kind="turn",
             is_reply=message["role"] != "user",
         )

@@ -28,7 +28,7 @@ class Recall:
 
     def __init__(self, documents: Iterable[Document], embeddings: Embeddings | None) -> None:
         kept = list(documents)
-        self.index = Index.of(kept)
+        self.index = Index(kept)
         self._embeddings = embeddings
         self._vectors: VectorIndex | None = None
         if embeddings is not None and kept:
@@ -70,7 +70,7 @@ def measure_all(rows: Rows, talk: Talk, who: str, embeddings: Embeddings | None)
     """Add what ours finds and shows of facts and past turns together, and of the turns and sessions among them."""
     held = Held(talk, embeddings, with_turns=True)
     session = {turn.id: turn.session for turn in talk.turns}
-    whole = Index.of(_whole_sessions(talk))
+    whole = Index(_whole_sessions(talk))
     for question in talk.questions:
         recalled = held.recall(question.text)
         for budget in BUDGETS:
@@ -225,7 +225,7 @@ def measure_cost(rows: Rows, talks: Sequence[Talk]) -> None:
                         sources=tuple(name + source for source in each.sources),
                     )
                 )
-    index = Index.of([*random.Random(SEED).sample(facts, min(500, len(facts))), *turns[:5000]])
+    index = Index([*random.Random(SEED).sample(facts, min(500, len(facts))), *turns[:5000]])
     questions = [question.text for talk in talks for question in talk.questions]
     times = []
     for question in random.Random(SEED).sample(questions, min(200, len(questions))):

@@ -15,7 +15,7 @@ from memory.forms import read_as
 from memory.injection.block import TextCounter, fact_line, line_of, render_memory_block
 from memory.journal.journal import entries_in
 from memory.namespaces import Owner
-from memory.recall.index import turn_documents
+from memory.recall.documents import turn_documents
 
 Entry = tuple[str, int]
 # Lines of past turns: the key of a journal entry, and which of its messages.

@@ -12,8 +12,8 @@ from memory.facts.rows import MemorySnapshot
 from memory.injection.block import TextCounter, fact_line, fitting_facts, line_of
 from memory.injection.injected import NOT_USED, Delta, Entry, Injected, render_delta, render_deltas
 from memory.journal.entry import line_id
-from memory.recall import is_about_answers
-from memory.recall.index import Hit, fact_sources
+from memory.recall import Hit, is_about_answers
+from memory.recall.documents import fact_sources
 from memory.recall.search import relevant
 from memory.recall.user_index import NOTHING, Recalled
 

@@ -1,21 +1,17 @@
 """An index over one user's facts and past turns, kept up to date item by item, and what ranks them for a question.
 
 Words and their documents are an inverted index that is changed in place. How documents stand to each other, in
-conversations and through what facts were taken from, is derived once after a change. Facts and journal entries become
-documents here: in one form for turns, for searches and for vectors. Pure.
+conversations and through what facts were taken from, is derived once after a change. Pure.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, Self
+from itertools import groupby
+from typing import Final, NamedTuple
 
-from memory.facts.fact import Fact
-from memory.journal.entry import JournalEntry, line_id
+from memory.recall.documents import Document, Hit
 from memory.recall.words import date_words, grams, is_phatic, is_standing, names, terms
-
-Kind = Literal["fact", "turn"]
 
 # BM25 as Robertson and Zaragoza recommend it; results hardly change with either.
 _K1: Final = 1.2
@@ -45,48 +41,6 @@ _FROM_FACT: Final = 0.2
 _SAME_SESSION: Final = 0.1
 # A long answer has all the words of its question; what the user said themselves tells more about them.
 _REPLY: Final = 0.5
-_GAP: Final = -1
-"""Stands for no document: scores have one more at their end, which is 0."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    """One thing that can be recalled.
-
-    Attributes:
-        id: A fact's id, or what names one past message; no two documents of an index share it.
-        text: What it says.
-        when: When it was said, ISO 8601 (a day or a time), in the user's time zone; empty if unknown.
-        who: Who said it, as the question may name them; empty if unknown.
-        session: What was said together has the same one (a thread's day); empty stands alone.
-        place: Where it stands in its session: turns with neighbouring places, sorted, are next to each other.
-        kind: A fact, or one message of a past turn.
-        sources: Of a fact, the ids of the turns that it was taken from.
-        is_reply: Of a turn, whether somebody else than the user said it.
-        entry: Of a turn, the key of the journal entry that holds it.
-    """
-
-    id: str
-    text: str
-    when: str = ""
-    who: str = ""
-    session: str = ""
-    place: int = 0
-    kind: Kind = "fact"
-    sources: tuple[str, ...] = ()
-    is_reply: bool = False
-    entry: str = ""
-
-
-class Hit(NamedTuple):
-    """A document that was found, and how well it fits; only the order of scores means something."""
-
-    document: Document
-    score: float
-
-
-_Link = tuple[int, Sequence[int]]
-"""A document and others that lend it a share of what the best of them has, by their numbers."""
 
 
 class _Relations(NamedTuple):
@@ -97,10 +51,9 @@ class _Relations(NamedTuple):
         session_of: Of each document the number of its session, facts and turns together; 0 where it stands alone.
         session_norms: What BM25 makes of each session's length.
         groups: The facts, and the turns, of each session.
-        next_to: Turns with the one before and the one after.
-        two_away: What people said, with what they said before the one before, and after the one after.
-        turns_of: Facts with the turns that they were taken from.
-        facts_of: These turns with the facts.
+        rows: The turns of each session, in their order.
+        runs: Of these, what people said without a reply of the assistant between.
+        sources: Facts with the turns that they were taken from.
         replies: What the assistant said.
     """
 
@@ -108,20 +61,23 @@ class _Relations(NamedTuple):
     session_of: list[int]
     session_norms: list[float]
     groups: list[list[int]]
-    next_to: list[_Link]
-    two_away: list[_Link]
-    turns_of: list[_Link]
-    facts_of: list[_Link]
+    rows: list[list[int]]
+    runs: list[list[int]]
+    sources: list[tuple[int, list[int]]]
     replies: list[int]
+
+
+_NONE: Final = Document(id="", text="")
+"""Stands where a document was."""
 
 
 class Index:
     """Words and their documents. `put` and `remove` take the time of the documents given, not of the whole index."""
 
-    def __init__(self) -> None:
-        # A document has a number while it is here; then another one gets that.
+    def __init__(self, documents: Iterable[Document] = ()) -> None:
+        # A document has a number while it is here; then `_NONE` has it, or another one gets that.
         self._numbers: dict[str, int] = {}
-        self._documents: list[Document | None] = []
+        self._documents: list[Document] = []
         self._lengths: list[int] = []
         self._free: list[int] = []
         # How often each document has a word, and the known words that have a sequence of characters.
@@ -129,13 +85,7 @@ class Index:
         self._words_with: dict[str, list[str]] = {}
         self._standing: dict[str, Document] = {}
         self._relations: _Relations | None = None
-
-    @classmethod
-    def of(cls, documents: Iterable[Document]) -> Self:
-        """Return an index of the documents."""
-        index = cls()
-        index.put(documents)
-        return index
+        self.put(documents)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -144,13 +94,10 @@ class Index:
         """Add documents; one whose id is there takes the other's place."""
         for document in documents:
             self.remove([document.id])
-            if not self._free:
-                self._free.append(len(self._documents))
-                self._documents.append(None)
-                self._lengths.append(0)
-            number, counts = self._free.pop(), Counter(_document_words(document))
-            self._numbers[document.id], self._documents[number] = number, document
-            self._lengths[number] = counts.total()
+            counts = Counter(_document_words(document))
+            number = self._numbers[document.id] = self._free.pop() if self._free else len(self._documents)
+            self._documents[number : number + 1] = [document]
+            self._lengths[number : number + 1] = [counts.total()]
             for word, count in counts.items():
                 if word not in self._holders:
                     self._holders[word] = {}
@@ -164,11 +111,10 @@ class Index:
     def remove(self, ids: Iterable[str]) -> None:
         """Drop documents; an id that is not there is passed over."""
         for document_id in ids:
-            number = self._numbers.pop(document_id, _GAP)
-            document = self._documents[number] if number != _GAP else None
-            if document is None:
+            number = self._numbers.pop(document_id, None)
+            if number is None:
                 continue
-            for word in set(_document_words(document)):
+            for word in set(_document_words(self._documents[number])):
                 del self._holders[word][number]
                 if not self._holders[word]:
                     del self._holders[word]
@@ -176,7 +122,7 @@ class Index:
                         self._words_with[gram].remove(word)
                         if not self._words_with[gram]:
                             del self._words_with[gram]
-            self._documents[number], self._lengths[number] = None, 0
+            self._documents[number], self._lengths[number] = _NONE, 0
             self._free.append(number)
             self._standing.pop(document_id, None)
             self._relations = None
@@ -202,13 +148,11 @@ class Index:
             only_asked: Leave out what nothing of the query finds, neither a word of it, a date, one that looks alike,
                 nor the embedder: only words of other hits do, or what else was said that day.
         """
-        asked = dict.fromkeys(terms(before, today=now), _BEFORE)
-        asked.update(dict.fromkeys(terms(query, today=now), 1.0))
+        asked = dict.fromkeys(terms(before, today=now), _BEFORE) | dict.fromkeys(terms(query, today=now), 1.0)
         alike = [0.0] * len(self._documents)
-        if similarity is not None:
-            lowest = min(similarity.values(), default=0.0)
-            cosines = [similarity.get(each.id, lowest) if each else lowest for each in self._documents]
-            low, high = min(cosines, default=0.0), max(cosines, default=0.0)
+        if similarity:
+            low, high = min(similarity.values()), max(similarity.values())
+            cosines = [similarity.get(each.id, low) for each in self._documents]
             # What is alike in the same way, as a single document is, was found or was not.
             alike = [(each - low) / (high - low) if low < high else float(each > 0) for each in cosines]
         weights = self._with_alike(asked)
@@ -219,9 +163,7 @@ class Index:
         left_out = [at for at, score in enumerate(own) if only_asked and not score and alike[at] < _LEAST_ALIKE]
 
         def fused() -> list[float]:
-            """Both between 0 and 1; the words alone where there is nothing else."""
-            if similarity is None:
-                return own
+            """Return both together, each as a share of the best."""
             most = max(own, default=0.0) or 1.0
             return [a / most + _SIMILARITY * b for a, b in zip(own, alike, strict=True)]
 
@@ -285,20 +227,19 @@ class Index:
         "adoption" finds "adopting", and a typing error the right word; no dictionary is needed for that.
         """
         known = len(self._holders)
-        found: dict[str, float] = {}
+        found = {**weights}
         for word, weight in weights.items():
-            shared: dict[str, float] = {}
-            whole = 0.0
+            shared, whole = defaultdict[str, float](float), 0.0
             for gram in set(grams(word)):
                 holders = self._words_with.get(gram, ())
                 rarity = math.log(1 + known / (len(holders) or 1))
                 whole += rarity
                 for other in holders:
-                    shared[other] = shared.get(other, 0.0) + rarity
+                    shared[other] += rarity
             for other, share in shared.items():
                 if share >= _LEAST_SHARED * whole:
                     found[other] = max(found.get(other, 0.0), weight * share / whole)
-        return {**found, **{word: max(weight, found.get(word, 0.0)) for word, weight in weights.items()}}
+        return found
 
     def _scores(self, weights: Mapping[str, float]) -> list[float]:
         """Return how well each document fits the words."""
@@ -313,9 +254,9 @@ class Index:
         session_of, norms = self._related().session_of, self._related().session_norms
         scores = [0.0] * len(norms)
         for word in sorted(weights.keys() & self._holders.keys()):
-            said: dict[int, int] = {}
+            said = defaultdict[int, int](int)
             for number, times in self._holders[word].items():
-                said[session_of[number]] = said.get(session_of[number], 0) + times
+                said[session_of[number]] += times
             said.pop(0, None)
             # Nothing for a word that every session has: where there is only one, it tells nothing.
             _add_bm25(scores, said, weights[word] * math.log(len(norms) / (len(said) + 1)), norms)
@@ -324,10 +265,10 @@ class Index:
     def _feedback(self, scores: Sequence[float], asked: Mapping[str, float]) -> dict[str, float]:
         """Return the words that tell most about what was found first, and were not asked for."""
         top = self._best(scores, _FEEDBACK_FROM)[:_FEEDBACK_FROM]
-        weights: dict[str, float] = {}
+        weights = defaultdict[str, float](float)
         for document, score in top:
             for word in set(_document_words(document)).difference(asked):
-                weights[word] = weights.get(word, 0.0) + self._rarity(word) * score / top[0].score
+                weights[word] += self._rarity(word) * score / top[0].score
         best = sorted(weights, key=lambda word: (-weights[word], word))[:_FEEDBACK_WORDS]
         return {word: _FEEDBACK * weights[word] / weights[best[0]] for word in best}
 
@@ -337,82 +278,65 @@ class Index:
         found = [
             Hit(document, score)
             for document, score in zip(self._documents, scores, strict=True)
-            if score >= least and score > 0 and document is not None
+            if score >= least and score > 0 and document is not _NONE
         ]
         return sorted(found, key=lambda each: (-each.score, each.document.id))
 
     def _shared(self, own: Sequence[float]) -> list[float]:
         """Return the scores of all documents, each with a share of those that belong to it."""
-        related, alone = self._related(), [*own, 0.0]
-        scores = [*alone]
-
-        def lend(links: Iterable[_Link], share: float, lenders: Sequence[float]) -> None:
-            for number, others in links:
-                if most := max(map(lenders.__getitem__, others)):
-                    scores[number] += share * most
-
-        lend(related.next_to, _NEXT_TO, alone)
-        lend(related.two_away, _TWO_AWAY, alone)
-        lend(related.turns_of, _FROM_TURN, [*scores])
-        lend(related.facts_of, _FROM_FACT, alone)
+        related, scores = self._related(), [*own]
+        for away, share, rows in ((1, _NEXT_TO, related.rows), (2, _TWO_AWAY, related.runs)):
+            ends = [0.0] * away
+            for row in rows:
+                lenders = [*ends, *map(own.__getitem__, row), *ends]
+                for number, before, after in zip(row, lenders, lenders[2 * away :], strict=False):
+                    scores[number] += share * max(before, after)
+        near, told = [*scores], defaultdict[int, float](float)
+        for number, turns in related.sources:
+            scores[number] += _FROM_TURN * max(map(near.__getitem__, turns))
+            for turn in turns:
+                told[turn] = max(told[turn], own[number])
+        for turn, most in told.items():
+            scores[turn] += _FROM_FACT * most
         for group in related.groups:
-            if share := _SAME_SESSION * max([scores[number] for number in group]):
-                for number in group:
-                    scores[number] += share
+            share = _SAME_SESSION * max(map(scores.__getitem__, group))
+            for number in group:
+                scores[number] += share
         for number in related.replies:
             scores[number] *= _REPLY
-        return scores[:-1]
+        return scores
 
     def _related(self) -> _Relations:
         """Return how the documents stand to each other: derived once after a change."""
-        if self._relations is not None:
-            return self._relations
-        there = [(number, document) for number, document in enumerate(self._documents) if document]
-        groups: dict[tuple[str, Kind], list[tuple[int, str, str, int]]] = {}
-        for number, each in there:
-            if each.session:
-                groups.setdefault((each.session, each.kind), []).append((each.place, each.when, each.id, number))
-        rows = {name: [number for *_, number in sorted(group)] for name, group in groups.items()}
-        replies = [number for number, each in there if each.is_reply]
-        next_to: list[_Link] = []
-        two_away: list[_Link] = []
-        said = set(replies)
-        for row in (row for (_, kind), row in rows.items() if kind == "turn"):
-            next_to += zip(row, zip([_GAP, *row], [*row[1:], _GAP], strict=False), strict=True)
-            heard = [_GAP, _GAP, *(_GAP if number in said else number for number in row), _GAP, _GAP]
-            two_away += [
-                (number, (_GAP if last == _GAP else before, _GAP if following == _GAP else after))
-                for before, last, number, following, after in zip(
-                    heard, heard[1:], heard[2:], heard[3:], heard[4:], strict=False
-                )
-                if number != _GAP
-            ]
-        # What stands alone, as a fact by hand does, has no conversation: its own words would count twice.
-        together = Counter(each.session for _, each in there if each.session)
-        sessions = {name: at for at, name in enumerate((name for name in together if together[name] > 1), start=1)}
-        session_of, lengths = [0] * len(self._documents), [0] * (len(sessions) + 1)
-        for number, each in there:
-            if at := sessions.get(each.session, 0):
-                session_of[number] = at
-                lengths[at] += self._lengths[number]
-        turns_of: list[_Link] = []
-        facts_of: dict[int, list[int]] = {}
-        for number, each in there:
-            if turns := [self._numbers[name] for name in each.sources if name in self._numbers]:
-                turns_of.append((number, turns))
-                for turn in turns:
-                    facts_of.setdefault(turn, []).append(number)
-        self._relations = _Relations(
-            norms=_norms(self._lengths, len(self)),
-            session_of=session_of,
-            session_norms=_norms(lengths, len(sessions)),
-            groups=[*rows.values()],
-            next_to=next_to,
-            two_away=two_away,
-            turns_of=turns_of,
-            facts_of=[*facts_of.items()],
-            replies=replies,
-        )
+        if self._relations is None:
+            there = {number: each for number, each in enumerate(self._documents) if each is not _NONE}
+            places = {at: (each.session, each.kind, each.place, each.when, each.id) for at, each in there.items()}
+            ordered = sorted((at for at, each in there.items() if each.session), key=places.__getitem__)
+            groups = [[*group] for _, group in groupby(ordered, lambda at: places[at][:2])]
+            rows = [group for group in groups if there[group[0]].kind == "turn"]
+            by_side = (groupby(row, lambda at: there[at].is_reply) for row in rows)
+            # What stands alone, as a fact by hand does, has no conversation: its own words would count twice.
+            together = groupby(ordered, lambda at: places[at][0])
+            sessions = [row for _, session in together if len(row := [*session]) > 1]
+            session_of = [0] * len(self._documents)
+            for place, session in enumerate(sessions, start=1):
+                for number in session:
+                    session_of[number] = place
+            lengths = [0, *(sum(map(self._lengths.__getitem__, session)) for session in sessions)]
+            self._relations = _Relations(
+                norms=_norms(self._lengths, len(self)),
+                session_of=session_of,
+                session_norms=_norms(lengths, len(sessions)),
+                groups=groups,
+                rows=rows,
+                runs=[[*run] for sides in by_side for is_reply, run in sides if not is_reply],
+                sources=[
+                    (at, turns)
+                    for at, each in there.items()
+                    if (turns := [self._numbers[name] for name in each.sources if name in self._numbers])
+                ],
+                replies=[at for at, each in there.items() if each.is_reply],
+            )
         return self._relations
 
 
@@ -429,42 +353,3 @@ def _add_bm25(scores: list[float], holders: Mapping[int, int], weight: float, no
 
 def _document_words(document: Document) -> list[str]:
     return [*terms(document.text), *terms(document.who), *date_words(document.when)]
-
-
-# A line of the journal that takes more than this is a document that was pasted: its beginning has to do.
-MOST_CHARS: Final = 4_000
-
-
-def fact_document(fact: Fact) -> Document:
-    """Return a fact as a document; what it was taken from are lines of the journal."""
-    return Document(
-        id=fact.id,
-        text=fact.content,
-        when=fact.created_at,
-        session=f"{fact.thread_id}/{fact.created_at[:10]}" if fact.thread_id else "",
-        sources=fact_sources(fact),
-    )
-
-
-def fact_sources(fact: Fact) -> tuple[str, ...]:
-    """Return the lines of the journal that a fact was taken from, by their ids."""
-    return tuple(line_id(fact.thread_id, message) for message in fact.message_ids)
-
-
-def turn_documents(entry: JournalEntry) -> tuple[Document, ...]:
-    """Return the messages of an exchange as documents, each on the user's day."""
-    return tuple(
-        Document(
-            id=line_id(entry.thread_id, one.id),
-            text=one.text[:MOST_CHARS],
-            when=entry.day,
-            session=f"{entry.thread_id}/{entry.day}",
-            # Sorted by time, and within one by their order; the end of a time is the same for all.
-            place=int("".join(filter(str.isdigit, one.time[:19])) or "0") * 100 + number,
-            kind="turn",
-            is_reply=one.role != "user",
-            who=one.speaker if one.role == "other" else "",
-            entry=entry.key,
-        )
-        for number, one in enumerate(entry.messages)
-    )

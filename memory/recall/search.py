@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from memory.facts.fact import Fact
-from memory.recall.index import Hit, Index, fact_document
+from memory.recall.documents import Hit, fact_document
+from memory.recall.index import Index
 from memory.recall.vectors import QueryVector, VectorIndex
 from memory.text import normalize
 
@@ -35,17 +36,15 @@ def search_facts(
     wanted = normalize(query)
     if not wanted:
         return []
-    holding = [fact for fact in facts if wanted in normalize(fact.content)]
-    texts = {fact.id: fact.content for fact in facts}
+    by_id = {fact.id: fact for fact in facts}
+    texts = {name: fact.content for name, fact in by_id.items()}
     known = VectorIndex.of(question.embedder, texts, vectors or {}) if question else None
     similarity = known.similarity(question) if known else None
-    index = Index.of(map(fact_document, facts))
     limit = _MOST_ALIKE if similarity else len(facts)
-    ranked = index.rank(query, similarity=similarity, limit=limit, only_asked=only_asked)
-    hits = relevant(ranked, LEAST_SHARE)
-    by_id = {fact.id: fact for fact in facts}
-    first = {fact.id for fact in holding}
-    return [*holding, *(by_id[hit.document.id] for hit in hits if hit.document.id not in first)]
+    index = Index(map(fact_document, facts))
+    hits = relevant(index.rank(query, similarity=similarity, limit=limit, only_asked=only_asked), LEAST_SHARE)
+    holding = (name for name, text in texts.items() if wanted in normalize(text))
+    return [by_id[name] for name in dict.fromkeys([*holding, *(hit.document.id for hit in hits)])]
 
 
 def relevant(hits: Sequence[Hit], share: float) -> list[Hit]:

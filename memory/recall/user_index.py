@@ -12,7 +12,8 @@ from typing import Final
 
 from memory.facts.fact import Fact
 from memory.journal.journal import JournalRevision, JournalView
-from memory.recall.index import Document, Hit, Index, fact_document, turn_documents
+from memory.recall.documents import Document, Hit, fact_document, turn_documents
+from memory.recall.index import Index
 from memory.recall.vectors import QueryVector, VectorIndex
 
 

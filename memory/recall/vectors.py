@@ -4,7 +4,7 @@ numpy does the ranking where it is installed (5,500 vectors of 384 numbers take 
 it there is none, and recall goes by words alone.
 
 An item of `vectors` has the key of its fact or journal entry, and holds the vectors of what an index has of its texts
-(`memory.recall.index`) by a digest of each: what was edited since has another digest, so that no vector is ever
+(`memory.recall.documents`) by a digest of each: what was edited since has another digest, so that no vector is ever
 taken for that of another text. It goes with its item (`memory.door.with_vectors`), whoever deletes that.
 """
 
@@ -27,7 +27,7 @@ from memory.facts.rows import read_fact_set
 from memory.forms import read_as
 from memory.journal.entry import JournalEntry
 from memory.namespaces import Owner, vectors_key
-from memory.recall.index import turn_documents
+from memory.recall.documents import turn_documents
 from memory.recall.past import read_past
 from memory.text import digest
 
@@ -92,18 +92,18 @@ class VectorIndex:
     """
 
     def __init__(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
+        numpy: Any = importlib.import_module("numpy")
         self.embedder = embedder
-        self._numpy: Any = importlib.import_module("numpy")
         self._rows = {document_id: row for row, document_id in enumerate(vectors)}
         width = len(next(iter(vectors.values()))) // 2
         if not width or any(len(vector) != 2 * width for vector in vectors.values()):
             raise ValueError(f"a vector must hold {width} numbers of two bytes, as the others do")
-        values = self._numpy.frombuffer(b"".join(vectors.values()), "<f2").astype(self._numpy.float32)
+        values = numpy.frombuffer(b"".join(vectors.values()), "<f2").astype(numpy.float32)
         values = values.reshape(len(vectors), width)
         self._scales: Any = abs(values).max(axis=1) / _STEPS
-        if not (self._numpy.isfinite(self._scales) & (self._scales > 0)).all():
+        if not (numpy.isfinite(self._scales) & (self._scales > 0)).all():
             raise ValueError("a vector must have a length that is finite and not zero")
-        self._steps: Any = self._numpy.rint(values / self._scales[:, None]).astype(self._numpy.int8)
+        self._steps: Any = numpy.rint(values / self._scales[:, None]).astype(numpy.int8)
 
     @classmethod
     def of(cls, embedder: str, texts: Mapping[str, str], vectors: Mapping[str, bytes]) -> Self | None:
@@ -133,14 +133,14 @@ class VectorIndex:
 
         `None` where nothing can be told: no question's vector, one of another embedder, or no documents.
         """
-        if query is None or query.embedder != self.embedder or not self._rows:
+        wanted = (self.embedder, self._steps.shape[1])
+        if query is None or not self._rows or (query.embedder, len(query.values)) != wanted:
             return None
-        asked = self._numpy.array(query.values, dtype=self._numpy.float32)
-        if asked.size != self._steps.shape[1]:
-            return None
+        numpy: Any = importlib.import_module("numpy")
+        asked = numpy.array(query.values, numpy.float32)
         starts = range(0, len(self._steps), _CHUNK)
-        found = [self._steps[start : start + _CHUNK].astype(self._numpy.float32) @ asked for start in starts]
-        cosines = (self._numpy.concatenate(found) * self._scales).tolist()
+        found = [self._steps[start : start + _CHUNK].astype(numpy.float32) @ asked for start in starts]
+        cosines = (numpy.concatenate(found) * self._scales).tolist()
         return {document_id: cosines[row] for document_id, row in self._rows.items()}
 
 
@@ -201,10 +201,10 @@ def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
     facts, stored = yield from side_by_side(read_fact_set(owner), scan(owner.namespace("vectors")))
     epoch = facts.control.epoch
     journal = yield from read_past(owner, epoch)
-    texts: dict[tuple[str, str], Sequence[str]] = {
-        ("facts", facts.key_of(fact.id)): (fact.content,) for fact in facts.active()
+    texts: _Texts = {
+        **{("facts", facts.key_of(fact.id)): (fact.content,) for fact in facts.active()},
+        **{("journal", entry.key): _of_entry(entry) for entry in journal},
     }
-    texts |= {("journal", entry.key): _of_entry(entry) for entry in journal}
     there = {item.key: _kept_in(item, epoch, embedder).keys() for item in stored}
     if orphans := there.keys() - {vectors_key(*name) for name in texts}:
         yield from _drop(owner, orphans)

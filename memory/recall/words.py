@@ -15,18 +15,15 @@ _DAY = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _DATE_WORDS: Final = frozenset([*MONTHS, *WEEKDAYS])
 _FROM_TODAY: Final = {"today": 0, "tonight": 0, "yesterday": -1, "tomorrow": 1}
 
-# Words of grammar and of questions: who asks "what did she do there" is not looking for "what", "did" and "there".
+# Words of grammar and of questions: who asks "what did she do there" is not looking for "what", "did" and "there". Then
+# the same of Spanish, Portuguese, French, German and Russian, without those that say something in another of these
+# languages or in English ("son", "die", "la"); those are common enough to weigh little.
 _SILENT: Final = word_set(
     """a an the and or but if of to in on at by for with from as is are was were be been being am do does did done doing
     have has had having will would can could should shall might must i me my mine we us our ours you your yours he him
     his she her hers it its they them their theirs this that these those there here what when where who whom whose which
     why how not no so than then too very just about into over after before up down out off again please tell show ask
-    """
-)
-# The same of Spanish, Portuguese, French, German and Russian, without those that say something in another of these
-# languages or in English ("son", "die", "la"); those are common enough to weigh little.
-_SILENT_ELSEWHERE: Final = word_set(
-    """el las lo los unos unas y o de del que qué quién cuál cuándo dónde por para en mi mis tu tus su sus yo es está
+    el las lo los unos unas y o de del que qué quién cuál cuándo dónde por para en mi mis tu tus su sus yo es está
     estoy uma um e da das em ao meu minha seu sua quem qual quando onde é estou les une et ou du au aux qui quoi où
     je j il ma ta tes sa ses est suis quel quelle der das dem ein eine einen einem einer und ist ich mein meine meinen
     meiner dein sein wo wann wie wer и в на я он она мы мой моя моё мои что кто как где когда какой какая это не по к
@@ -44,11 +41,8 @@ _PHATIC: Final = word_set(
     grazie ciao perfetto obrigado obrigada sim ola bedankt dank nee hoi goed
     """
 )
-# Longest first: one ending goes, and what stays has three letters at least.
-_ENDINGS: Final = (
-    ("ness", ""), ("sses", "ss"), ("ings", ""), ("edly", ""), ("ies", "y"), ("ing", ""), ("ed", ""),
-    ("es", ""), ("s", ""), ("ly", ""),
-)  # fmt: skip
+# One ending goes, the longest that leaves three letters at least.
+_ENDING = re.compile(r"(?<=...)(?:ings?|edly|ies|e?s|ed|ly)$")
 _GRAM: Final = 4
 _SENTENCE_END: Final = ".!?:\n\u2026"
 
@@ -68,7 +62,7 @@ def terms(text: str, *, today: str = "") -> list[str]:
             found += [part[at : at + 2] for part in parts for at in range(max(1, len(part) - 1))]
             continue
         word = _CLITIC.sub("", word)
-        if word not in _SILENT and word not in _SILENT_ELSEWHERE:
+        if word not in _SILENT:
             found.append(stem(word))
         if today and word in _FROM_TODAY:
             found += date_words(today, _FROM_TODAY[word])
@@ -91,8 +85,8 @@ def names(text: str) -> set[str]:
 
 def is_phatic(text: str) -> bool:
     """Say whether a message only answers, thanks or greets ("ok, sounds good"): it asks for nothing that is known."""
-    words = [_CLITIC.sub("", word) for word in _WORD.findall(fold(text))]
-    return any(word in _PHATIC for word in words) and all(word in _PHATIC or word in _SILENT for word in words)
+    words = {_CLITIC.sub("", word) for word in _WORD.findall(fold(text))}
+    return not words.isdisjoint(_PHATIC) and words <= _PHATIC | _SILENT
 
 
 def date_words(when: str, days: int = 0) -> list[str]:
@@ -109,10 +103,8 @@ def stem(word: str) -> str:
     """Return a word without its English ending: "camping" and "camps" as "camp"; others lose little."""
     if len(word) < 4 or not word.isascii():
         return word
-    for ending, instead in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith(("ss", "us")):
-            word = word[: -len(ending)] + instead
-            break
+    if not word.endswith(("ss", "us")):
+        word = _ENDING.sub(lambda ending: "y" if ending[0] == "ies" else "", word)
     if len(word) > 4 and word[-1] == word[-2] and word[-1] not in "lsz":
         word = word[:-1]
     return word[:-1] if len(word) > 4 and word.endswith("e") else word

@@ -25,7 +25,7 @@ def found(index: Index, query: str, **more: object) -> list[str]:
 
 
 def test_what_shares_words_is_found_and_what_was_removed_is_not() -> None:
-    index = Index.of([fact("a", "Lives in Oslo"), fact("b", "Plays the cello"), fact("c", "Has a brown horse")])
+    index = Index([fact("a", "Lives in Oslo"), fact("b", "Plays the cello"), fact("c", "Has a brown horse")])
     assert found(index, "cello") == ["b"]
     index.remove(["b", "unknown"])
     assert found(index, "cello") == []
@@ -49,7 +49,7 @@ def test_what_shares_words_is_found_and_what_was_removed_is_not() -> None:
     ],
 )
 def test_words_that_are_written_otherwise_are_found(query: str, text: str) -> None:
-    assert found(Index.of([fact("other", "Likes green tea"), fact("it", text)]), query)[0] == "it"
+    assert found(Index([fact("other", "Likes green tea"), fact("it", text)]), query)[0] == "it"
 
 
 @pytest.mark.parametrize(
@@ -68,31 +68,29 @@ def test_words_that_are_written_otherwise_are_found(query: str, text: str) -> No
 )
 def test_how_much_of_a_message_is_about_what_is_known(message: str, least: float, most: float) -> None:
     texts = ["Lives in Oslo", "Plays the cello at home", "Sounds great, thanks", "Has a brown horse", "Likes figs"]
-    index = Index.of([fact(str(number), text) for number, text in enumerate(texts)])
+    index = Index([fact(str(number), text) for number, text in enumerate(texts)])
     assert least <= index.coverage(message) <= most
 
 
 def test_a_possessive_and_question_words_find_nothing_by_themselves() -> None:
-    index = Index.of([fact("a", "Ada's figs are what she likes")])
+    index = Index([fact("a", "Ada's figs are what she likes")])
     assert found(index, "What is Tom's?") == []
     assert terms("What did Ada's aunt do there?") == ["ada", "aunt"]
 
 
 def test_the_day_of_a_fact_and_yesterday_are_words() -> None:
-    index = Index.of([fact("a", "Saw a whale", when="2023-05-07"), fact("b", "Saw a bear", when="2023-08-01")])
+    index = Index([fact("a", "Saw a whale", when="2023-05-07"), fact("b", "Saw a bear", when="2023-08-01")])
     assert found(index, "What was seen in May?")[0] == "a"
     assert found(index, "What was seen yesterday?", now="2023-08-02T10:00:00+02:00")[0] == "b"
 
 
 def test_an_answer_is_found_beside_its_question_and_a_fact_through_its_source() -> None:
     session = [
-        turn("1", "Do you practise any martial arts?", session="s", place=1),
-        turn("2", "Taekwondo, twice a week", session="s", place=2),
-        turn("3", "Nice weather", session="s", place=3),
+        turn("1", "Do you practise any martial arts?", session="s", place="1"),
+        turn("2", "Taekwondo, twice a week", session="s", place="2"),
+        turn("3", "Nice weather", session="s", place="3"),
     ]
-    index = Index.of(
-        [*session, fact("f", "Practises taekwondo", session="s", sources=("2",)), fact("g", "Owns a boat")]
-    )
+    index = Index([*session, fact("f", "Practises taekwondo", session="s", sources=("2",)), fact("g", "Owns a boat")])
     assert set(found(index, "martial arts")[:3]) == {"1", "2", "f"}
     assert "g" not in found(index, "martial arts")
 
@@ -101,7 +99,7 @@ def test_a_name_that_many_texts_have_says_whom_a_question_is_about() -> None:
     about = [
         fact(f"{who}{thing}", f"{who} has {thing}") for who in ("Anna", "Tom") for thing in ("figs", "tea", "rice")
     ]
-    index = Index.of([*about, fact("lesson", "Anna took an early and rather long lesson"), fact("x", "A lesson, Tom")])
+    index = Index([*about, fact("lesson", "Anna took an early and rather long lesson"), fact("x", "A lesson, Tom")])
     assert found(index, "Which lesson was it that Anna took?")[0] == "lesson"
 
     def lead(query: str) -> float:
@@ -125,12 +123,12 @@ def test_names_are_words_with_a_capital_letter_within_a_sentence(text: str, expe
 
 
 def test_the_turn_before_says_what_it_means() -> None:
-    index = Index.of([fact("a", "The cello is from Bergen"), fact("b", "The horse is from Iceland")])
+    index = Index([fact("a", "The cello is from Bergen"), fact("b", "The horse is from Iceland")])
     assert found(index, "Where is it from?", before="I practise the cello")[0] == "a"
 
 
 def test_what_an_embedder_finds_alike_is_found_without_a_word_in_common() -> None:
-    index = Index.of([fact("a", "Practises taekwondo"), fact("b", "Owns a boat")])
+    index = Index([fact("a", "Practises taekwondo"), fact("b", "Owns a boat")])
     assert found(index, "martial arts", similarity={"a": 0.8, "b": 0.2}) == ["a"]
 
 
@@ -141,7 +139,7 @@ documents = st.lists(
         text=st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join),
         when=st.sampled_from(["", "2023-05-07", "no day"]),
         session=st.sampled_from(["", "s", "t"]),
-        place=st.integers(0, 2),
+        place=st.sampled_from("012"),
         kind=st.sampled_from(["fact", "turn"]),
         sources=st.sampled_from([(), ("a",), ("b", "z")]),
     ),
@@ -151,19 +149,19 @@ documents = st.lists(
 
 @given(documents, st.sets(st.sampled_from("abcdefgh")), st.lists(st.sampled_from(WORDS), min_size=1, max_size=3))
 def test_an_index_that_was_changed_ranks_as_a_new_one(docs: list[Document], gone: set[str], query: list[str]) -> None:
-    changed = Index.of(docs)
+    changed = Index(docs)
     changed.rank("Oslo")
     changed.remove(sorted(gone))
     left = {each.id: each for each in docs if each.id not in gone}
     mixed = sorted(left.values(), key=lambda each: random.Random(each.id).random())
-    ours, new = (index.rank(" ".join(query)) for index in (changed, Index.of(mixed)))
+    ours, new = (index.rank(" ".join(query)) for index in (changed, Index(mixed)))
     assert {hit.document.id for hit in ours} == {hit.document.id for hit in new}
     assert dict(ours) == pytest.approx(dict(new))
     assert len(changed) == len(left)
 
 
 def test_what_the_user_asked_for_once_and_for_all_is_known_and_what_fits_comes_first() -> None:
-    index = Index.of(
+    index = Index(
         [
             turn("a", "Always name the version when I ask about libraries.", when="2023-01-01"),
             turn("b", "From now on, answer in French.", when="2023-01-02"),
@@ -178,12 +176,12 @@ def test_what_the_user_asked_for_once_and_for_all_is_known_and_what_fits_comes_f
 
 
 def test_what_the_user_said_comes_before_a_reply_of_the_same_words() -> None:
-    index = Index.of([turn("a", "figs", is_reply=True), turn("b", "figs")])
+    index = Index([turn("a", "figs", is_reply=True), turn("b", "figs")])
     assert found(index, "figs") == ["b", "a"]
 
 
 def test_a_limit_keeps_what_is_as_good_as_the_last() -> None:
-    index = Index.of([fact(str(n), "figs") for n in range(5)] + [fact("x", "tea")])
+    index = Index([fact(str(n), "figs") for n in range(5)] + [fact("x", "tea")])
     assert found(index, "figs", limit=2) == ["0", "1", "2", "3", "4"]
     assert found(Index(), "figs") == []
     assert found(index, "?") == []

@@ -20,8 +20,7 @@ from memory.injection.selection import (
     told,
 )
 from memory.message import iso_time
-from memory.recall import Document
-from memory.recall.index import Hit
+from memory.recall import Document, Hit
 from memory.recall.user_index import Recalled
 
 NOW = 1_760_000_000.0
