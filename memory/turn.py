@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from memory.config import MemoryConfig
 from memory.control import put_control, read_control
 from memory.door import StoreEffects, side_by_side, transaction
 from memory.facts.rows import MemorySnapshot
@@ -257,13 +258,13 @@ class Closing:
 
 
 @transaction
-def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEffects[Queued | None]:
+def close_turn(closing: Closing, now: float, config: MemoryConfig) -> StoreEffects[Queued | None]:
     """Write a turn down for a later update of memory; doing it twice changes nothing.
 
     Args:
         closing: What is written down.
         now: Seconds since the epoch.
-        max_wait_seconds: How long the update may wait.
+        config: How long the update may wait, and the limit of facts.
 
     Returns:
         Where it was written down; `None` if nothing was said that may be learned, the user has paused learning, or all
@@ -283,12 +284,14 @@ def close_turn(closing: Closing, now: float, max_wait_seconds: float) -> StoreEf
         thread_id=closing.thread_id,
         epoch=epochs.epoch,
         created=said_at,
-        due=said_at + max_wait_seconds,
+        due=said_at + config.max_wait_seconds,
         messages=tuple(replace(message, edit=edit) for message in said),
         speaker=epochs.speaker,
         model=closing.model,
     )
-    recorded = yield from outbox.record(draft, closing.view, thread_epoch=epochs.thread_epoch, late=closing.late)
+    recorded = yield from outbox.record(
+        draft, closing.view, thread_epoch=epochs.thread_epoch, late=closing.late, config=config
+    )
     zone = closing.time_zone
     if recorded and zone and (yield from read_control(closing.owner)).assistants_time_zone != zone:
         yield from put_control(closing.owner, assistants_time_zone=zone)

@@ -25,6 +25,7 @@ BUDGET = "tests/laws/test_rules_budget.py"
 ERASED_THREADS = "tests/laws/test_rules_erased.py"
 OVERLOOKED = "tests/rules/test_overlooked.py"
 LEFT = ("tests/laws/test_rules_left.py",)
+BRANCHES = "tests/laws/test_rules_branches.py"
 EDITED = "tests/laws/test_rules_edited.py"
 HANDS = "tests/laws/test_rules_by_hand.py"
 FAILING = "tests/laws/test_rules_failing.py"
@@ -525,7 +526,7 @@ MUTANTS = (
     ),
     Mutant(
         "what was read in one thread is not read in another",
-        "memory/updates/outbox.py",
+        "memory/updates/learned.py",
         'return digest("seen", thread_id)[:32]',
         'return digest("seen")[:32]',
         (PROMISES,),
@@ -750,9 +751,23 @@ MUTANTS = (
     Mutant(
         "what was edited away is learned",
         "memory/updates/outbox.py",
-        "        of_thread |= {one.key: one for one in edited}  # the entry itself may be one of them\n",
+        "        of_thread |= pending\n",
         "",
         (EDITED,),
+    ),
+    Mutant(
+        "what was learned and edited away stays known",
+        "memory/updates/learned.py",
+        "    rules.follow_branch(facts, thread_id, gone, was - gone, rewritten)\n",
+        "",
+        (BRANCHES,),
+    ),
+    Mutant(
+        "a cleared thread takes along what was learned",
+        "memory/updates/learned.py",
+        "entry.messages if entry.messages[0].seen else (BEGINNING, *entry.messages)",
+        "entry.messages",
+        (BRANCHES,),
     ),
     Mutant(
         "what a summary took counts as edited away",

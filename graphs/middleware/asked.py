@@ -1,11 +1,10 @@
 """Whether a model was asked what a person said: what a guard refused before that is not learned."""
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
 from operator import attrgetter
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from langchain_core.exceptions import ModelError
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -17,16 +16,13 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import StateSnapshot
 
 from graphs.process.failures import explain, of_kind
-from graphs.process.synchronous import is_awaited
 from graphs.turn.prompt import Pieces
-from graphs.turn.run import Thread
+from graphs.turn.run import Thread, read_saved
 from graphs.turn.state import InputState, removes_all
-from memory.door import in_daemon_thread, tolerated
+from memory.door import tolerated
 from memory.turn import may_learn, mode_of, with_mode
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 MODEL = "model"
 """The node in which an agent asks its model."""
@@ -110,7 +106,7 @@ async def refused_in_earlier_runs(thread: Thread, asked: object) -> list[AnyMess
         return []
     with tolerated(logger, "which questions were refused is not known: none that has no answer is learned"):
         graph = reading_graph(InputState, saver)
-        states = await _read_saved(graph.get_state_history, graph.aget_state_history)
+        states = await read_saved(graph.get_state_history, graph.aget_state_history, STEPS)
         newest_first = iter(states)
         # Checkpoints that are written at the end of a run, or behind it, are not there yet.
         if states and str(questions[0].id) in _message_ids(states[0]):
@@ -134,7 +130,7 @@ async def is_cleared(thread: Thread) -> bool:
     if running is None or saver is None or not running.summarized_message_ids.isdisjoint(newest_first):
         return False
     follows = "loop"
-    for saved in await _read_saved(saver.list, saver.alist):
+    for saved in await read_saved(saver.list, saver.alist, STEPS):
         source = saved.metadata["source"]
         # Beside an input's checkpoint is what it writes; what an edit writes is beside the one that it edits.
         is_of_client = source == "input" or follows == "update"
@@ -151,14 +147,6 @@ def reading_graph(schema: Any, saver: Any) -> Any:
     """Return a graph that only reads what any agent has saved, and whether it is to ask its model next."""
     graph: Any = StateGraph(schema)
     return graph.add_node(MODEL, lambda _: {}).add_edge(START, MODEL).compile(checkpointer=saver)
-
-
-async def _read_saved(read: Callable[..., Iterable[T]], aread: Callable[..., AsyncIterator[T]]) -> list[T]:
-    """Return what is saved of the thread of the run in progress, newest first."""
-    thread: Any = {"configurable": {"thread_id": get_config()["configurable"]["thread_id"], "checkpoint_ns": ""}}
-    if is_awaited():
-        return [saved async for saved in aread(thread, limit=STEPS)]
-    return await asyncio.wrap_future(in_daemon_thread(lambda: [*read(thread, limit=STEPS)], "palimpsest-saver"))
 
 
 def _message_ids(state: StateSnapshot) -> set[str]:

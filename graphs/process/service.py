@@ -171,7 +171,7 @@ class MemoryService:
         """
         if not self._config.enabled:
             return None
-        writing = functools.partial(close_turn, closing, self.clock(), self._config.max_wait_seconds)
+        writing = functools.partial(close_turn, closing, self.clock(), self._config)
         queued = await arun_patiently(store, writing)
         if queued:
             self.trigger(store, closing)
@@ -184,7 +184,7 @@ class MemoryService:
 
     def _write_down(self, store: BaseStore, closing: Closing) -> None:
         """Write a turn down that was left; as this process closes, it is learned before the end."""
-        if run(store, close_turn(closing, self.clock(), self._config.max_wait_seconds)):
+        if run(store, close_turn(closing, self.clock(), self._config)):
             self.trigger(store, closing)
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:

@@ -44,7 +44,7 @@ from memory.turn import (
     with_mode,
 )
 from memory.updates.outbox import Queued
-from memory.updates.transcript import ThreadView
+from memory.updates.transcript import BEGINNING, ThreadView
 from memory.updates.unwritten import Named, Unwritten, named, tried_again
 
 logger = logging.getLogger(__name__)
@@ -197,6 +197,8 @@ class TurnMemory:
             "began": now,
             "receipt": receipt,
         }
+        if not thread.memory and await run.has_branches():
+            memory["begins_anew"] = True
         self._fresh[run.thread, thread.asked] = time.monotonic(), opening.snapshot
         if len(self._fresh) > _KEPT_TURNS:  # turns that ended before they asked a model
             self._fresh.pop(next(iter(self._fresh)), None)
@@ -358,7 +360,8 @@ class TurnMemory:
         if is_whole and run.has_saver and not run.is_below:
             # A summary remembers only its newest ids: of older messages nobody knows whether they were edited away.
             ids = thread.running.summarized_message_ids if thread.running else set[str]()
-            view = ThreadView(NewestFirst(thread.messages, ids), len(ids) < REMEMBERED_IDS, thread.began)
+            begins = {BEGINNING.id} if thread.memory.get("begins_anew") else set[str]()
+            view = ThreadView(NewestFirst(thread.messages, ids | begins), len(ids) < REMEMBERED_IDS, thread.began)
 
         async def write() -> tuple[Queued | None, tuple[Unwritten, ...]]:
             failed = list[Unwritten]()

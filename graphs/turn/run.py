@@ -4,13 +4,14 @@ import asyncio
 import functools
 import logging
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping
 from functools import cached_property
 from itertools import takewhile
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_config
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.prebuilt import ToolRuntime
 from langgraph.runtime import Runtime
@@ -19,12 +20,12 @@ from langgraph_sdk import get_client
 
 from graphs.process.identity import as_server, known_as, owner_of_run, vouched_in
 from graphs.process.models import ModelProfile, fit_to_profile, profile
-from graphs.process.synchronous import asked_here, unwrapped
+from graphs.process.synchronous import asked_here, is_awaited, unwrapped
 from graphs.settings import Settings
 from graphs.turn.context import Context, context_of
-from graphs.turn.state import MemoryState, Receipt, State
+from graphs.turn.state import MEMORY_KEY, MemoryState, Receipt, State
 from memory.context.running_summary import LEFT_OUT, DividedMessages, LeftOut, divide, rehydrate, state_of
-from memory.door import tolerated
+from memory.door import in_daemon_thread, tolerated
 from memory.injection.injected import Injected
 from memory.namespaces import Owner
 from memory.text import check_encodable
@@ -33,6 +34,10 @@ from memory.updates.unwritten import Unwritten, unwritten_of
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
+_STEPS = 12
+"""A first turn has hardly as many before memory begins it."""
 _TOOL_NODE = "tools"
 STATELESS = "stateless"
 """The thread of runs that have none: without a checkpointer there is no thread id."""
@@ -119,6 +124,16 @@ class Run:
                 return effective_mode(*declared, *await as_server(self._declared_on_server()))
             return "incognito"
 
+    async def has_branches(self) -> bool:
+        """Say whether its thread has turns that the first turn of it does not go on from: asked as that begins."""
+        if self.has_saver and not self.is_below:
+            saver = self._configurable[CONFIG_KEY_CHECKPOINTER]
+            with tolerated(logger, "whether a thread has other branches is not known: what they taught stays"):
+                saved = await read_saved(saver.list, saver.alist, _STEPS)
+                states = [one.checkpoint["channel_values"] for one in saved]
+                return any(MEMORY_KEY in one or "receipt" in state_of(one.get("memory")) for one in states)
+        return False
+
     async def _declared_on_server(self) -> list[object]:
         """Read what the assistant's and the thread's rows declare."""
         client, thread_id = get_client(), str(self._configurable["thread_id"])
@@ -129,6 +144,14 @@ class Run:
         chosen = assistant.get("context") or assistant["config"].get("configurable") or {}
         said = [chosen, *(each.get("metadata") or {} for each in (assistant, *threads))]
         return [each.get(MODE_KEY) for each in said]
+
+
+async def read_saved(read: Callable[..., Iterable[T]], aread: Callable[..., AsyncIterator[T]], limit: int) -> list[T]:
+    """Return what is saved of the thread of the run in progress, newest first."""
+    thread: Any = {"configurable": {"thread_id": get_config()["configurable"]["thread_id"], "checkpoint_ns": ""}}
+    if is_awaited():
+        return [saved async for saved in aread(thread, limit=limit)]
+    return await asyncio.wrap_future(in_daemon_thread(lambda: [*read(thread, limit=limit)], "palimpsest-saver"))
 
 
 def is_kept(config: RunnableConfig) -> bool:

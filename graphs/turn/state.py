@@ -232,6 +232,8 @@ class MemoryState(TypedDict, total=False):
     """The user's newest edit by hand when past turns were chosen; absent where none are shown."""
     began: float
     """When the turn began, seconds since the epoch."""
+    begins_anew: bool
+    """Whether it is the first turn of a branch beside others; absent if not."""
     epoch: str
     """The user's epoch when the turn began."""
     thread_epoch: str

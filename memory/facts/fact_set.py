@@ -36,6 +36,8 @@ MAX_HELD: Final = 100
 # How many ids of one content are looked up in history before a new fact of it is placed; more relearnings of one
 # text than that never happened to anybody.
 _CANDIDATES: Final = 4
+# In the record of a message: it does not stand on the branch that its thread goes on from.
+_IS_LEFT: Final = "left"
 
 
 @dataclass
@@ -291,6 +293,22 @@ class FactSet:
     def _note(self, keys: Mapping[str, str]) -> None:
         how = {"at": self.now, "edit": self.control.edit, "epoch": self.control.epoch}
         self.notes |= {key: {"fact_id": fact_id, **how} for key, fact_id in keys.items()}
+
+    def hide(self, messages: Mapping[str, Iterable[str]], back: Mapping[str, Iterable[str]]) -> None:
+        """Bar messages (ids by thread) that a thread went on without, and let in those that are back in it.
+
+        What barred a message before stays.
+        """
+        notes = {key: self.notes.get(key) for key in message_keys(back)}
+        self.notes |= {key: {} for key, note in notes.items() if note and note.get(_IS_LEFT)}
+        fresh = [key for key in message_keys(messages) if not self.notes.get(key)]
+        self._note(dict.fromkeys(fresh, ""))
+        self.notes |= {key: {**self.notes[key], _IS_LEFT: True} for key in fresh}
+
+    def revive(self, gone: Fact) -> Fact:
+        """Put a fact back as it was before it went, by nobody's hand, and return it."""
+        self.past.remove(gone)
+        return self.put(replace(gone, status="active", updated_at=self.now, replaced_by="", ended_by=""))
 
     def let_in(self, chain: Chain) -> None:
         """Take back what `bar` does: a person wants what these facts say, and their messages."""

@@ -1,7 +1,7 @@
 """What a person or a program does to facts: each rule changes a `FactSet`, and returns what is told. Pure."""
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from memory.facts.fact import (
     review_digest,
 )
 from memory.facts.fact_set import FactSet
-from memory.facts.records import Confirmation
+from memory.facts.records import Confirmation, Confirmations, text_key
 from memory.screening.door import admitted
 from memory.text import normalize
 
@@ -323,6 +323,57 @@ def _take_back(facts: FactSet, done: UndoneFacts) -> None:
     for fact in done.removed:
         facts.bar(facts.chain_of([fact]))
     facts.let_in(facts.chain_of(done.restored))
+
+
+def follow_branch(
+    facts: FactSet, thread_id: str, gone: Set[str], back: Set[str], rewritten: Set[str] = frozenset()
+) -> None:
+    """Let facts follow a thread to the branch that it goes on from: what was learned elsewhere in it alone ends.
+
+    A fact stays that something else says, too, or that a person wrote or changed. What ended facts had corrected is
+    true again, and so is what the thread comes back to. The journal tells nothing of what was left.
+
+    Args:
+        facts: All of them.
+        thread_id: The thread.
+        gone: Ids of all of its messages that were left.
+        back: Ids of those that were, and are there again.
+        rewritten: Ids of those that say something else now: the new words are learned anew.
+    """
+    facts.count_edit()  # who holds the journal has to leave out what is gone
+    facts.hide({thread_id: gone}, {thread_id: back})
+    newest = {fact.id: fact for fact in facts.every}
+    left = {name for name, fact in newest.items() if _rests_on(facts, fact, thread_id, gone | rewritten)}
+    for fact in facts.active():
+        if fact.id in left:
+            facts.archive(fact.id, "ended", ended_by=thread_id if {*fact.message_ids} <= gone else "")
+    for fact in newest.values():
+        heirs = _heirs(fact, newest)
+        is_back = left.issuperset(heirs) if heirs else (fact.status, fact.ended_by) == ("ended", thread_id)
+        is_wanted = not facts.notes.get(text_key(fact.content)) and facts.saying(fact.content) is None
+        if is_back and fact.id not in left and fact.id not in facts.rows and is_wanted:
+            revived = facts.revive(fact)
+            if wrong := facts.rows.get(revived.replaces):
+                facts.supersede(wrong, revived)
+    facts.limit()
+
+
+def _heirs(fact: Fact, newest: Mapping[str, Fact]) -> list[str]:
+    """Return the ids of the facts that one after the other had the place of one; none if it was not corrected."""
+    heirs = list[str]()
+    while fact.status == "superseded" and fact.replaced_by in newest and fact.replaced_by not in heirs:
+        fact = newest[fact.replaced_by]
+        heirs.append(fact.id)
+    return heirs
+
+
+def _rests_on(facts: FactSet, fact: Fact, thread_id: str, gone: Set[str]) -> bool:
+    """Say whether all that a fact was learned from, and that said it again, is gone; never of a person's own work."""
+    if fact.source in BY_HAND or fact.revision > 1:
+        return False
+    again = facts.said.get(fact.id, Confirmations())
+    every = [each for each in facts.sources_of(fact) if each[0] == thread_id and each[1] and {*each[1]} <= gone]
+    return len(every) == 1 + again.count
 
 
 def sweep(facts: FactSet, now: float) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Pending updates, written down before the turn ends: entries, due markers, and what was flushed before.
+"""Pending updates, written down before the turn ends: entries, and due markers.
 
 An entry lives under its owner's own namespace; its due marker, in a shard that all users share, lets any process
 find it.
@@ -14,7 +14,8 @@ from typing import Annotated
 from langgraph.store.base import Item, MatchCondition
 from pydantic import Field
 
-from memory.control import Control, belongs, read_control
+from memory.config import MemoryConfig
+from memory.control import Control, read_control
 from memory.door import StoreEffects, delete, list_namespaces, put, read, read_many, scan, side_by_side, transaction
 from memory.forget.threads import ErasedThread, erased_between, read_thread_erase
 from memory.forms import plain, read_as
@@ -22,6 +23,7 @@ from memory.message import iso_time
 from memory.namespaces import DUE, Kind, Owner, owner_of, thread_namespace
 from memory.text import digest
 from memory.updates.entry import Entry
+from memory.updates.learned import follow_branch, learned_in, with_learned
 from memory.updates.transcript import ThreadView, without_edits
 
 logger = logging.getLogger(__name__)
@@ -75,7 +77,12 @@ class Queued:
 
 @transaction
 def record(
-    draft: Entry, view: ThreadView | None = None, *, thread_epoch: str = "", late: Late | None = None
+    draft: Entry,
+    view: ThreadView | None = None,
+    *,
+    thread_epoch: str = "",
+    late: Late | None = None,
+    config: MemoryConfig = MemoryConfig(),  # noqa: B008 - a frozen value
 ) -> StoreEffects[Queued | None]:
     """Write down an update: whose thread it is, the entry, its due marker. Writing it down twice changes nothing.
 
@@ -85,10 +92,11 @@ def record(
     Args:
         draft: The entry; without an epoch it gets the user's current one.
         view: What the thread holds now: in entries of earlier turns, the messages that the user edited away are named
-            as such. `None` leaves those entries as they are.
+            as such, and facts that were learned from such messages alone end. `None` leaves all as it is.
         thread_epoch: The thread's epoch when the turn began; empty if nobody read it.
         late: When it was said, of a turn that is written down after it ended: once, whatever became of it since, and
             only if it certainly may be.
+        config: The limit of facts: what had ended with an edit may come back.
     """
     owner, notes = draft.owner, thread_namespace(draft.thread_id)
     control, erase, stored, (note, marker) = yield from side_by_side(
@@ -117,12 +125,20 @@ def record(
     if earlier and earlier.contents == entry.contents:
         entry = earlier  # it keeps its attempts
     of_thread[entry.key] = entry
+    words = {one.id: one.text for one in entry.messages}
+    stale = [each for each in of_thread.values() for one in each.messages if words.get(one.id, one.text) != one.text]
+    of_thread |= {each.key: _in_words(each, words) for each in stale if each.created <= entry.created}
     if view is not None:
-        edited = without_edits(sorted(of_thread.values(), key=_AGE), view, draft.created)
-        of_thread |= {one.key: one for one in edited}  # the entry itself may be one of them
-        if edited:
-            logger.info("thread %s: %d pending updates hold what it does not", entry.thread_id, len(edited))
-    if late or not note:
+        learned = learned_in(noted, entry)
+        if edited := without_edits(sorted((learned | of_thread).values(), key=_AGE), view, entry):
+            logger.info("thread %s: %d turns hold what it does not", entry.thread_id, len(edited))
+        pending = {one.key: one for one in edited if one.key in of_thread}  # the entry itself may be one of them
+        now = learned | {one.key: one for one in edited if one.key not in of_thread}
+        of_thread |= pending
+        if now != learned:
+            noted = with_learned(noted, now.values())
+        yield from follow_branch(entry, learned, now, config)
+    if not note or noted != note.value:
         yield [put(notes, owner.due_key, noted)]
     yield from change(owner, stored, [*stored, *of_thread.values()])
     # With one more entry the marker is due no later than before.
@@ -197,21 +213,10 @@ def settle_dead(owner: Owner, key: str, retry_at: float | None) -> StoreEffects[
     return rewrite(owner, settled)
 
 
-def read_flushed(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[dict[str, None]]:
-    """Read the hashes of what was flushed in a thread, in the order in which it was, to be looked up."""
-    item = yield from read(owner.namespace("seen"), _flushed_key(thread_id))
-    hashes = item.value.get("hashes") if item and belongs(item.value, epoch) else None
-    return dict.fromkeys(map(str, hashes)) if isinstance(hashes, list) else {}
-
-
-def write_flushed(owner: Owner, thread_id: str, epoch: str, flushed: Sequence[str]) -> StoreEffects[None]:
-    """Write what was flushed in a thread: it is never read again."""
-    value = {"thread_id": thread_id, "hashes": [*flushed], "epoch": epoch}
-    yield [put(owner.namespace("seen"), _flushed_key(thread_id), value)]
-
-
-def _flushed_key(thread_id: str) -> str:
-    return digest("seen", thread_id)[:32]
+def _in_words(entry: Entry, words: Mapping[str, str]) -> Entry:
+    """Return an entry in the words of one that was said later: each may be read alone, and a message was rewritten."""
+    messages = (replace(one, text=words.get(one.id, one.text)) for one in entry.messages)
+    return replace(entry, messages=tuple(messages))
 
 
 def _due_of(marker: Item | None, default: float) -> float:

@@ -24,6 +24,8 @@ _IN_THREAD: Final = attrgetter("kind", "created", "key")
 # A model call reads so many characters for each message that it may read, so that neither a backlog nor a long message
 # makes a prompt that the model does not take, or an answer with more facts than are believed at once.
 _CHARS_PER_MESSAGE: Final = 1_200
+BEGINNING: Final = StoredMessage("beginning", "other", "", "", seen=True)
+"""Stands for what was said before the first message of a thread. A view holds it where its first turn goes on."""
 
 
 def latest_turn(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
@@ -129,15 +131,19 @@ class ThreadView:
     begun: float = math.inf
 
 
-def without_edits(entries: Sequence[Entry], view: ThreadView, until: float) -> list[Entry]:
-    """Return the pending turns of a thread whose edited messages are others now, with their ids.
+def without_edits(entries: Sequence[Entry], view: ThreadView, newest: Entry) -> list[Entry]:
+    """Return the turns of a thread whose edited messages are others now, with their ids.
 
     Args:
-        entries: What is pending of the thread, in the order in which it was written down.
+        entries: What is pending of the thread, or was learned, in the order in which it was written down.
         view: What the thread holds now.
-        until: When that was, in seconds since the epoch.
+        newest: The turn that goes on from that.
     """
-    turns = [entry for entry in entries if entry.kind == "turn"]
+    turns, until = [entry for entry in entries if entry.kind == "turn"], newest.created
+    question = asked_in(newest)[-1:]
+    told = [entry for entry in turns for one in entry.messages if (one.id,) == question and entry is not newest]
+    if any(asked_in(entry)[-1:] == question and entry.messages[-1].role == "assistant" for entry in told):
+        view = replace(view, begun=math.inf)  # its answer is made again: what was written down since was not beside it
     gone, changed = edited_away(entries, view), []
     for entry in turns:
         before = tuple(one.id for one in entry.messages if one.id in gone and one.id in entry.edited_away)
@@ -189,8 +195,12 @@ def edited_away(entries: Iterable[Entry], view: ThreadView) -> frozenset[str]:
 def _is_beside(entry: Entry, view: ThreadView) -> bool:
     """Say whether a turn was written down by a run that went on beside the one whose view this is."""
     # An answer that is made again is of the same turn, whose question the thread has.
-    asked = [one.id for one in entry.messages if one.role != "assistant" and not one.seen]
-    return entry.created > view.begun and not all(identity in view.ids for identity in asked)
+    return entry.created > view.begun and not all(identity in view.ids for identity in asked_in(entry))
+
+
+def asked_in(entry: Entry) -> tuple[str, ...]:
+    """Return the ids of the new messages of people."""
+    return tuple(one.id for one in entry.messages if one.role != "assistant" and not one.seen)
 
 
 def _predecessors(turns: Iterable[Entry]) -> dict[str, set[str]]:

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from memory.config import stricter
 from memory.control import INITIAL_EPOCH, Control, count_edit, read_control
-from memory.door import StoreEffects, scan, side_by_side, transaction
+from memory.door import StoreEffects, read, scan, side_by_side, transaction
 from memory.extraction.extraction import extract_facts
 from memory.facts.applying import change_facts
 from memory.facts.changes import Extraction
@@ -24,8 +24,9 @@ from memory.facts.rows import MemorySnapshot, forgotten_messages, read_snapshot
 from memory.journal.entry import JournalEntry, day_of, entries_of
 from memory.journal.journal import read_held, redact_journal, tell
 from memory.message import StoredMessage, with_replies
+from memory.namespaces import thread_namespace
 from memory.text import digest
-from memory.updates import outbox
+from memory.updates import learned, outbox
 from memory.updates.budget import BudgetUsedUp, Job
 from memory.updates.entry import Entry, Overtaken
 from memory.updates.lease import Lease, LeaseLost, Worker, read_lease
@@ -142,7 +143,7 @@ class Drain(Job):
             read_control(self.owner),
             outbox.read_entries(self.owner),
             read_lease(self.owner),
-            outbox.read_flushed(self.owner, self.only or "", ""),
+            learned.read_flushed(self.owner, self.only or "", ""),
             scan(self.owner.namespace("facts")),
             scan(self.owner.namespace("profile")),
         )
@@ -190,7 +191,7 @@ class Drain(Job):
     def _read(self, batch: Sequence[Entry], at: int) -> StoreEffects[_Claim]:
         owner, last = self.owner, batch[-1]
         control, flushed, snapshot = yield from side_by_side(
-            read_control(owner), outbox.read_flushed(owner, last.thread_id, last.epoch), read_snapshot(owner)
+            read_control(owner), learned.read_flushed(owner, last.thread_id, last.epoch), read_snapshot(owner)
         )
         reading = Reading.of(batch, flushed, after_erase=last.epoch != INITIAL_EPOCH)
         # In the transaction, which leaves the event loop to others: a long text is cut into many pieces.
@@ -252,7 +253,11 @@ class Drain(Job):
         (there, control), outcome, _, _ = yield from side_by_side(
             side_by_side(outbox.read_entries(owner, keys), read_control(owner)),
             change_facts(owner, found, thread_id=last.thread_id, epoch=last.epoch, now=now, config=self.config),
-            side_by_side(self._hold(claim.keys), scan(owner.namespace("receipts"))),
+            side_by_side(
+                self._hold(claim.keys),
+                scan(owner.namespace("receipts")),
+                read(thread_namespace(last.thread_id), owner.due_key),
+            ),
             self._read_lines(claim),
         )
         is_there = {entry.contents for entry in there}.issuperset(entry.contents for entry in claim.batch)
@@ -262,10 +267,11 @@ class Drain(Job):
         receipt = UpdateReceipt.of(outcome, time=now, thread_id=last.thread_id, messages=new, epoch=last.epoch)
         yield from write_receipt(owner, last.key if is_done else digest(last.key, *sorted(later)), receipt)
         flushed = claim.reading.flushed_after(later, found.orders, self.config.seen_limit)
-        yield from outbox.write_flushed(owner, last.thread_id, last.epoch, flushed)
+        yield from learned.write_flushed(owner, last.thread_id, last.epoch, flushed)
         if is_done:
             yield from self._tell(claim, control, found)
             yield from outbox.change(owner, claim.batch, ())
+            yield from learned.note_learned(owner, last.thread_id, claim.batch)
             return receipt, (yield from self._next(claim.at + 1))
         # The next portion may be about what this one has taught.
         snapshot = yield from read_snapshot(owner)

@@ -159,7 +159,7 @@ class MemoryUpdater:
                 )
                 # A turn's are the thread as it is now; they do not tell what summaries took from it before.
                 view = ThreadView({message.id for message in stored}, is_complete=False) if kind == "turn" else None
-                self._run(outbox.record(draft, view))
+                self._run(outbox.record(draft, view, config=self._config))
         return self.wait_after(self.drain(owner, thread_id))
 
     def wait_after(self, drained: Drained) -> float | None:

@@ -8,6 +8,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.store.memory import InMemoryStore
 
+from memory.config import MemoryConfig
 from memory.control import change_control, read_control
 from memory.door import run
 from memory.journal.journal import read_journal
@@ -33,7 +34,8 @@ def zone(store: InMemoryStore) -> str:
 
 def talk(store: InMemoryStore, time_zone: str) -> None:
     said = [HumanMessage("Good morning.", id="1")]
-    run(store, close_turn(Closing(owner=ADA, thread_id="T", kind="turn", messages=said, time_zone=time_zone), 0.0, 60))
+    closing = Closing(owner=ADA, thread_id="T", kind="turn", messages=said, time_zone=time_zone)
+    run(store, close_turn(closing, 0.0, MemoryConfig(max_wait_seconds=60)))
 
 
 async def test_a_user_says_where_they_are_sees_it_and_takes_it_back(app: MemoryApp, ada: httpx.AsyncClient) -> None:

@@ -81,14 +81,6 @@ async def test_what_the_user_comes_back_to_is_learned_and_what_they_left_is_not(
     assert await talk.learn() == ["Likes figs", "Likes kiwis"]
 
 
-async def test_what_was_learned_before_the_edit_stays(talk: Talk) -> None:
-    for what in ("figs", "plums"):
-        await say(talk, f"I like {what}.")
-    await talk.learn()
-    await fork(talk, "I like plums.", "I like kiwis.")
-    assert await talk.learn() == ["Likes figs", "Likes kiwis", "Likes plums"]
-
-
 async def test_looking_at_an_old_checkpoint_changes_nothing(talk: Talk) -> None:
     for what in ("figs", "plums"):
         await say(talk, f"I like {what}.")

@@ -71,6 +71,31 @@ def test_04_an_earlier_message_is_edited_and_the_thread_goes_on_from_there(ada: 
     assert kept, "the other branch is still in the history"
 
 
+def test_04_what_is_known_follows_the_branch_that_a_chat_client_shows(ada: Person) -> None:
+    """As agent-chat-ui edits: from before the oldest checkpoint with the message, of the ten that it reads."""
+    thread = ada.thread()
+
+    def parent(said: str) -> Any:
+        history: Any = ada.sdk.threads.get_history(thread, limit=10)
+        having = [each for each in history if said in str(each["values"]["messages"])]
+        return having[-1]["parent_checkpoint"]
+
+    ada.says("I keep bees.", thread)
+    ada.knows("User keeps bees.")
+    ada.says("I keep hens.", thread, checkpoint=parent("I keep bees."))
+    ada.knows("User keeps hens.")
+    for said in ("I keep a goat.", "I keep a cow.", "I keep a duck."):
+        ada.says(said, thread)
+    ada.knows("User keeps hens.", "User keeps a goat.", "User keeps a cow.", "User keeps a duck.")
+    # So long ago that it knows no checkpoint before it: the edit is appended to what it knows.
+    ada.says("I keep a pig.", thread, checkpoint=parent("I keep hens."))
+    ada.knows("User keeps hens.", "User keeps a goat.", "User keeps a pig.")
+    answer = ada.state(thread)["messages"][-1]["content"]
+    context: Any = ada.agent or None
+    ada.sdk.runs.wait(thread, "chat", input=None, context=context, checkpoint=parent(answer))
+    ada.knows("User keeps hens.", "User keeps a goat.", "User keeps a pig.")
+
+
 def test_05_messages_that_a_client_removes_are_shown_to_no_model(ada: Person) -> None:
     thread = ada.thread()
     ada.says("Quinces grow behind the house.", thread)
