@@ -1,6 +1,6 @@
-// Puts third-party browser code beside the page's own files: htmx as it is; the JavaScript SDK, and what makes HTML of
-// Markdown and what makes that harmless, as a module each.
-import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+// Puts third-party browser code beside the page's own files: the JavaScript SDK, and what makes HTML of Markdown and what
+// makes that harmless, as a module each.
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -10,13 +10,12 @@ const target = join(here, "..", "graphs", "server", "page", "static", "built");
 rmSync(target, { recursive: true, force: true });
 mkdirSync(target, { recursive: true });
 
-copyFileSync(join(here, "node_modules", "htmx.org", "dist", "htmx.min.js"), join(target, "htmx.js"));
 const MODULES = {
   "langgraph.js": 'export { Client } from "@langchain/langgraph-sdk";',
   "markdown.js": 'export { marked } from "marked"; export { default as DOMPurify } from "dompurify";',
 };
 // The licences of all that was taken go with it.
-const packages = new Set(["htmx.org"]);
+const packages = new Set();
 for (const [name, contents] of Object.entries(MODULES)) {
   const { metafile } = await build({
     stdin: { contents, resolveDir: here },

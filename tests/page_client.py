@@ -1,4 +1,4 @@
-"""The page and the memory API in process, for one user, as htmx asks for parts and as plain forms ask for the whole."""
+"""The page and the memory API in process, for one user: its addresses and its forms."""
 
 import html
 import re
@@ -10,8 +10,6 @@ from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.facts.store import FactStore
 from tests.memory_app import MemoryApp
-
-HTMX = {"HX-Request": "true"}
 
 
 class Page:
@@ -25,15 +23,15 @@ class Page:
             transport=httpx.ASGITransport(self.app.app), base_url="http://testserver/memory", follow_redirects=True
         )
 
-    async def get(self, path: str, *, whole: bool = False, **query: str) -> str:
-        """Return a part of the page, or with `whole` the document, as its HTML."""
-        answer = await self.client.get(f"/page/{path}", params=query, headers={} if whole else HTMX)
+    async def get(self, path: str, **query: Any) -> str:
+        """Return a part of the page as its HTML."""
+        answer = await self.client.get(f"/page/{path}", params=query or None)
         assert answer.status_code == 200, answer.text
         return answer.text
 
-    async def post(self, path: str, *, whole: bool = False, status: int = 200, **form: Any) -> str:
+    async def post(self, path: str, *, status: int = 200, **form: Any) -> str:
         """Send a form, and return what is shown then."""
-        answer = await self.client.post(f"/page/{path}", data=form, headers={} if whole else HTMX)
+        answer = await self.client.post(f"/page/{path}", data=form)
         assert answer.status_code == status, answer.text
         return answer.text
 

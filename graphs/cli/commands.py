@@ -113,7 +113,7 @@ facts = click.Group(
         ),
         route(
             "restore", "POST /facts/{fact_id}/restore", _show_fact,
-            "Bring back a fact that went at the limit; the weakest of the others goes in its place.", FACT,
+            "Bring back a fact that was deleted, replaced, or went at the limit.", FACT,
             shown=("facts list --status evicted", "facts restore fact_1a2b3c4d"),
         ),
         route(

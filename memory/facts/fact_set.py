@@ -118,14 +118,18 @@ class FactSet:
         again = self.said.get(fact.id, Confirmations()).said
         return [(fact.thread_id, fact.message_ids), *((each.thread_id, each.message_ids) for each in again)]
 
-    def evicted(self) -> list[Fact]:
-        """Return what went at the limit and nothing became of since.
+    def gone(self) -> list[Fact]:
+        """Return what is history, as it was last, and nothing became of since: no fact is it, and none says it.
 
         An undo may have brought it back, and a person may have deleted it then: it stays in history, too.
         """
-        last = {fact.id: fact for fact in self.past}
-        gone = [fact for fact in last.values() if fact.status == "evicted" and fact.id not in self.rows]
-        return [fact for fact in gone if not self.saying(fact.content)]
+        last = {fact.id: fact for fact in self.past if fact.id not in self.rows}
+        # Replaced by itself, as an edit leaves it, is what no was said to since: nobody ever used it.
+        return [fact for fact in last.values() if fact.replaced_by != fact.id and not self.saying(fact.content)]
+
+    def evicted(self) -> list[Fact]:
+        """Return what of it went at the limit."""
+        return [fact for fact in self.gone() if fact.status == "evicted"]
 
     def chain_of(self, revisions: Iterable[Fact]) -> Chain:
         """Return these revisions, and what said them again, as what goes together."""

@@ -21,6 +21,7 @@ from memory.facts.fact import (
     checked_content,
     checked_expiry,
     is_over,
+    moment,
     review_digest,
 )
 from memory.facts.fact_set import FactSet
@@ -89,11 +90,32 @@ def write(facts: FactSet, draft: Fact) -> Fact:
 
 
 def restore(facts: FactSet, fact_id: str) -> Fact:
-    """Make a fact that went at the limit an active one, in the weakest's place; `FactNotFound` for any other id."""
-    for gone in facts.evicted():
-        if gone.id == fact_id:
-            return create(facts, gone.content, gone.category, gone.confidence, source=gone.source, pinned=gone.pinned)
-    raise FactNotFound(fact_id)
+    """Make a fact that is history an active one, as it was last; at the limit, in the weakest's place.
+
+    One that was replaced takes its place again: what replaced it goes to history, from where it comes back likewise.
+
+    Raises:
+        FactNotFound: If no fact that went has the id, or another one says what it said.
+        MemoryFull: If every fact that is there is protected.
+    """
+    gone = next((fact for fact in facts.gone() if fact.id == fact_id), None)
+    if gone is None:
+        raise FactNotFound(fact_id)
+    if gone.status == "evicted":  # nobody decided that it goes, so it comes back as if it was said again
+        return create(facts, gone.content, gone.category, gone.confidence, source=gone.source, pinned=gone.pinned)
+    wrong = facts.rows.get(gone.replaced_by)
+    replaced = (wrong,) if wrong is not None and wrong.status == "active" else ()
+    if facts.is_full() and not replaced:
+        raise MemoryFull(facts.config.max_facts)
+    facts.count_edit()
+    at = moment(facts.now)
+    is_past = at is not None and is_over(gone, at.timestamp())
+    fact = facts.bring_back(replace(gone, valid_to="") if is_past else gone)
+    for each in replaced:
+        fact = facts.supersede(each, fact)
+    facts.limit(fresh={fact.id})
+    _take_back(facts, UndoneFacts((fact,), replaced))
+    return fact
 
 
 def insert(

@@ -1,5 +1,6 @@
 """A browser with the page in it: what its tests share. It needs Playwright, a Chromium, and what `make page` builds."""
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -116,8 +117,9 @@ def fact(page: Any, text: str) -> Any:
 
 def go(page: Any, part: str) -> None:
     """Go to a part of the page by its menu."""
-    page.get_by_label("Parts of the page").get_by_role("link", name=part, exact=True).click()
-    expect(page.get_by_label("Parts of the page").locator("[aria-current]")).to_have_text(part)
+    parts, name = page.get_by_label("Parts of the page"), re.compile(rf"^{part}( \d+)?$")  # with what waits
+    parts.get_by_role("link", name=name).click()
+    expect(parts.locator("[aria-current]")).to_have_text(name)
 
 
 def erase(page: Any) -> None:
@@ -129,25 +131,12 @@ def erase(page: Any) -> None:
     expect(page.get_by_text("Erased:")).to_be_visible()
 
 
-@contextmanager
-def shown_anew(page: Any, part: str = "facts-list") -> Iterator[None]:
-    """Return once what is done has a part of the page shown anew: until then, what was there before is there."""
-    page.evaluate(
-        """part => {
-          window.shownAnew = new Promise((done) => {
-            document.body.addEventListener("htmx:afterSettle", ({ detail }) => detail.target.id === part && done());
-          });
-        }""",
-        part,
-    )
-    yield
-    page.evaluate("window.shownAnew")
-
-
 def look_again(page: Any) -> None:
     """Have the page look for facts as it does when memory has learned, and wait until the list is shown anew."""
-    with shown_anew(page):
+    with page.expect_response("**/memory/page/**") as answered:
         page.evaluate("document.body.dispatchEvent(new Event('facts-changed'))")
+    answered.value.finished()
+    page.evaluate("new Promise((done) => setTimeout(done, 50))")
 
 
 def take_in(page: Any, url: str, count: int, **fields: Any) -> None:

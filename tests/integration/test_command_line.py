@@ -55,7 +55,7 @@ def test_a_fact_that_may_hold_a_secret_is_added_and_said_to_wait(ada: Typed) -> 
 
 def test_what_the_api_refuses_is_one_sentence(ada: Typed) -> None:
     assert ada.refused("facts", "delete", "fact_00000000") == "Error: no fact has the id 'fact_00000000'\n"
-    assert "undo restores one that" in ada.refused("facts", "restore", "fact_00000000")
+    assert "no fact of history" in ada.refused("facts", "restore", "fact_00000000")
     assert "nothing to undo" in ada.refused("facts", "undo")
     assert "confidence" in ada.refused("facts", "add", "x", "--confidence", "7")
     assert "preference" in ada.refused("facts", "list", "--category", "food")

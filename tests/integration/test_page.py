@@ -1,15 +1,17 @@
-"""The page as plain forms and as htmx asks for it: facts, what is refused, and what nobody is shown without a token."""
+"""The page as addresses and plain forms: facts, what is refused, and what nobody is shown without a token."""
 
 import html
 import re
+from pathlib import Path
 
 import pytest
 
-from graphs.server.page.assets import assets
+from graphs.server import page as page_room
+from graphs.server.page.assets import BUILT
 from memory.facts.store import FactStore
 from tests.archive_lines import JSON_LINES
 from tests.memory_app import MemoryApp
-from tests.page_client import HTMX, Page, field
+from tests.page_client import Page, field
 
 pytest.importorskip("jinja2")
 
@@ -21,43 +23,55 @@ def page() -> Page:
 
 def shown(text: str) -> list[str]:
     """Return the contents of the facts that an answer shows."""
-    rows = re.findall(r'<li class="fact(?! gone).*?<p class="content">(.*?)</p>', text, re.DOTALL)
+    rows = re.findall(r'<li class="fact(?! gone).*?<p class="content" dir="auto">(.*?)</p>', text, re.DOTALL)
     return [html.unescape(row) for row in rows]
 
 
-async def test_an_address_is_a_whole_document_and_htmx_gets_a_part_of_it(page: Page) -> None:
-    page.facts.create("Likes figs", "preference", 0.9)
-    whole, part = await page.get("facts", whole=True), await page.get("facts")
-    assert whole.startswith("<!doctype html>")
-    assert "<html" not in part
-    assert shown(whole) == shown(part) == ["Likes figs"]
-
-
-@pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
-async def test_the_list_says_what_is_switched_off(page: Page, whole: bool) -> None:
-    assert "paused" not in await page.get("facts", whole=whole)
+async def test_the_list_says_what_is_switched_off(page: Page) -> None:
+    assert "paused" not in await page.get("facts")
     await page.post("switch", learning="off")
-    text = await page.get("facts", whole=whole)
+    text = await page.get("facts")
     assert "Learning is paused" in text
     assert "half a minute" not in text
     assert "not used" not in text
     await page.post("switch", learning="on", use="off")
-    text = await page.get("facts", whole=whole)
+    text = await page.get("facts")
     assert "no model is shown any of this" in text
     assert "paused" not in text
 
 
-async def test_a_reload_after_an_undo_without_scripts_undoes_nothing(page: Page) -> None:
+async def test_every_form_leads_to_an_address_so_that_a_reload_sends_nothing_again(page: Page) -> None:
     fact = page.facts.create("Likes figs", "preference", 0.9)
-    at = field(await page.post("facts-delete", id=fact.id, row="yes"), "at")
-    answer = await page.client.post("/page/facts-undo", data={"at": at}, follow_redirects=False)
-    assert (answer.status_code, answer.headers["location"]) == (303, "facts")
-    assert shown(await page.get("facts", whole=True)) == ["Likes figs"]
+    seen = {"kind": "preference", "sort": "newest", "history": fact.id}
+    answer = await page.client.post("/page/facts-delete", params=seen, data={"id": fact.id}, follow_redirects=False)
+    assert answer.status_code == 303
+    assert answer.headers["location"].startswith("facts?done=deleted&n=1&at=")
+    assert answer.headers["location"].endswith("&kind=preference&sort=newest")  # what was open is gone
+    shown_then = await page.get(answer.headers["location"])
+    assert "1 deleted." in shown_then
+    undo = {"at": field(shown_then, "at")}
+    answer = await page.client.post("/page/facts-undo", params=seen, data=undo, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"].partition("&")[0]) == (303, "facts?done=restored")
+    assert shown(await page.get("facts")) == ["Likes figs"]
+
+
+async def test_words_that_are_searched_for_are_in_no_address(page: Page) -> None:
+    page.learns("Likes figs", "Keeps bees")
+    answer = await page.client.get("/page/facts", headers={"Find": "b%65es"})
+    assert shown(answer.text) == ["Keeps bees"]
+    links = re.findall(r'(?:href|action|formaction)="([^"]*)"', answer.text)
+    assert links
+    assert not [link for link in links if "bees" in link]
+    # As a form they stand in its body, and what is opened then is shown whatever is found.
+    text = await page.post("facts", text="bees")
+    assert shown(text) == ["Keeps bees"]
+    figs = page.facts.search("figs", only_asked=True)[0]
+    assert "Likes figs</textarea>" in await page.post(f"facts?edit={figs.id}", text="bees")
 
 
 async def test_what_stands_in_a_fact_is_text(page: Page) -> None:
     page.facts.create("User likes <script>alert(1)</script>\nand a second line", "context", 0.9)
-    text = await page.get("facts", whole=True)
+    text = await page.get("facts")
     assert "<script>alert" not in text
     assert shown(text) == ["User likes <script>alert(1)</script>\nand a second line"]
 
@@ -71,23 +85,22 @@ async def test_no_inline_script_runs_and_nobody_may_frame_the_page(page: Page) -
     assert not re.search(r"<script(?![^>]*\ssrc=)|\son[a-z]+=|style=", answer.text)
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
-async def test_who_saves_what_was_changed_meanwhile_sees_both_texts_and_may_save_again(page: Page, whole: bool) -> None:
+async def test_who_saves_what_was_changed_meanwhile_sees_both_texts_and_may_save_again(page: Page) -> None:
     fact = page.facts.create("Lives in Oslo", "knowledge", 0.9)
-    shown_form = await page.get("fact-edit", id=fact.id)
+    shown_form = await page.get("facts", edit=fact.id)
     (seen,) = re.findall(r'name="revision" value="(\d+)"', shown_form)
     assert "changed meanwhile" not in shown_form
     page.facts.update(fact.id, content="Lives in Bergen")
 
     mine = {"id": fact.id, "content": "Lives in <Oslo>", "category": "context", "revision": seen}
-    form = await page.post("fact-save", whole=whole, **mine)
+    form = await page.post(f"fact-save?edit={fact.id}", **mine)
 
     assert "This was changed meanwhile. It says now: “Lives in Bergen”" in form
     assert "Lives in &lt;Oslo&gt;</textarea>" in form
     assert "<option selected>context</option>" in form
     assert page.facts.get(fact.id).content == "Lives in Bergen"
     (now,) = re.findall(r'name="revision" value="(\d+)"', form)
-    await page.post("fact-save", whole=whole, **{**mine, "revision": now})
+    await page.post("fact-save", **{**mine, "revision": now})
     assert page.facts.get(fact.id).content == "Lives in <Oslo>"
 
 
@@ -104,12 +117,12 @@ async def test_chosen_facts_are_exported_as_an_import_takes_them(page: Page) -> 
 
 async def test_what_is_wrong_is_said_where_it_can_be_seen_and_changes_nothing(page: Page) -> None:
     page.facts.create("Likes figs", "preference", 0.9)
-    answer = await page.client.post("/page/fact-add", data={"content": " ", "category": "preference"}, headers=HTMX)
-    assert (answer.status_code, answer.headers["hx-retarget"]) == (422, "#said")
-    assert "content" in answer.text.casefold()
+    assert "The fact must say something." in await page.post("fact-add", status=422, content=" ", category="preference")
+    assert "Category is missing: fill it in." in await page.post("fact-add", status=422, content="x")
     await page.post("fact-add", status=422, content="x", category="unheard of")
-    await page.post("fact-save", status=404, id="fact_00000000", content="x")
-    await page.post("facts-delete", status=422, id="fact_00000000", row="yes")
+    gone = await page.post("fact-save", status=404, id="fact_00000000", content="x")
+    assert "This fact is not there any more" in gone
+    await page.post("facts-delete", status=422, id="fact_00000000")
     await page.post("facts-delete", status=422)
     await page.post("facts-undo", status=409, at="2001-01-01T00:00:00+00:00")
     assert page.says() == ["Likes figs"]
@@ -138,29 +151,30 @@ async def test_forms_of_other_sites_are_refused(page: Page, headers: dict[str, s
 async def test_with_a_login_the_page_and_its_files_hold_nothing_and_each_part_needs_the_token() -> None:
     app = MemoryApp()
     FactStore(app.store, "ada").create("Likes figs", "preference", 0.9)
-    async with app.user(None) as nobody, app.user("ada", Authorization="Bearer x", **HTMX) as ada:
+    async with app.user(None) as nobody, app.user("ada", Authorization="Bearer x") as ada:
         page = await nobody.get("/page/facts")
         assert page.status_code == 200
         assert "data-login" in page.text
         assert "figs" not in page.text
         assert (await nobody.get("/static/page.css")).status_code == 200
-        for name in ("facts", "fact-history?id=x", "source?thread=t"):
-            part = await nobody.get(f"/page/{name}", headers=HTMX)
-            assert part.status_code == 401, name
-            assert "figs" not in part.text
-        posted = await nobody.post("/page/facts-list", data={"text": "figs"})
+        for name in ("facts", "bin", "fact-erase?id=x"):
+            assert "figs" not in (await nobody.get(f"/page/{name}")).text, name
+        posted = await nobody.post("/page/facts", data={"text": "figs"})
         assert (posted.status_code, "Likes" in posted.text) == (401, False)
+        asked = await nobody.get("/page/facts", headers={"Authorization": "Bearer another"})
+        assert (asked.status_code, "Likes" in asked.text) == (401, False)
         assert "Likes figs" in (await ada.get("/page/facts")).text
 
 
 async def test_links_are_relative_so_that_the_page_works_below_any_prefix(page: Page) -> None:
-    text = await page.get("facts", whole=True)
-    links = re.findall(r'(?:href|src|action|formaction|hx-get|hx-post)="([^"]*)"', text)
+    text = await page.get("facts")
+    links = re.findall(r'(?:href|src|action|formaction)="([^"]*)"', text)
     assert len(links) > 10
     assert not [link for link in links if link.startswith("/") or "://" in link]
 
 
-async def test_our_own_code_for_browsers_is_small() -> None:
-    own = {name: asset for name, asset in assets().items() if name.startswith(("page.", "icon."))}
-    assert {"page.css", "page.js", "icon.svg"} <= own.keys()
-    assert sum(len(asset.body) for asset in own.values()) < 100_000
+def test_our_own_code_is_small() -> None:
+    room = Path(page_room.__file__).parent
+    kinds = (".py", ".html", ".js", ".css")
+    own = [path for path in room.rglob("*.*") if path.suffix in kinds and path.parent != BUILT]
+    assert sum(path.stat().st_size for path in own) <= 130_000

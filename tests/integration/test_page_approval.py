@@ -29,13 +29,12 @@ def page() -> Page:
     return Page(MemoryConfig(approval_days=30))
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
-async def test_yes_in_other_words(page: Page, whole: bool) -> None:
+async def test_yes_in_other_words(page: Page) -> None:
     fact = propose(page.facts, ASTHMA)
-    text = await page.get("updates", whole=whole)
+    text = await page.get("updates")
     assert ASTHMA in text
     assert "in 1 month" in text or "in 30 days" in text
-    await page.post("held-yes", whole=whole, id=fact.id, content="User carries an inhaler")
+    await page.post("held-yes", id=fact.id, content="User carries an inhaler")
     assert (page.used(), page.waits()) == (["User carries an inhaler"], [])
 
 
@@ -82,26 +81,24 @@ async def journaled(page: Page, *said: str, day: str = "2026-03-01") -> list[str
     return [entry.key for entry in entries]
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["htmx", "plain form"])
-async def test_a_message_that_waits_is_answered_and_the_answer_taken_back(page: Page, whole: bool) -> None:
+async def test_a_message_that_waits_is_answered_and_the_answer_taken_back(page: Page) -> None:
     day = iso_time(page.app.clock())[:10]
     key, *_ = await journaled(page, SAID, "I like tea.", day=day)
-    text = await page.get("updates", whole=whole)
+    text = await page.get("updates")
     assert "Messages that wait (1)" in text
     assert "&lt;b&gt;asthma" in text
     assert "I like tea." not in text
     assert (await page.client.get("/approval")).json()["messages"] == 1
-    answered = await page.post("line-answer", whole=whole, key=key, recall="yes")
+    answered = await page.post("line-answer", key=key, recall="yes")
     assert "Messages that wait" not in answered
     assert SAID in await told(page)
-    if not whole:
-        assert "Messages that wait (1)" in await page.post("line-answer", key=field(answered, "key"))
-        assert SAID not in await told(page)
-    await page.post("line-answer", whole=whole, key=key, recall="no")
+    assert "Messages that wait (1)" in await page.post("line-answer", key=field(answered, "key"))
+    assert SAID not in await told(page)
+    await page.post("line-answer", key=key, recall="no")
     assert SAID not in await told(page)
     assert "Messages that wait" not in await page.get("updates")
-    assert "not recalled: waits for your yes" in await page.get("journal", whole=whole)
-    await page.post("line-answer", whole=whole, key=key, recall="yes", view="journal")
+    assert "not recalled: waits for your yes" in await page.get("journal")
+    await page.post("line-answer", key=key, recall="yes", view="journal")
     assert SAID in await told(page)
     assert "not recalled" not in await page.get("journal")
 
@@ -118,9 +115,9 @@ async def test_many_messages_are_answered_together_and_old_ones_are_not_asked_ab
     text = await page.get("updates")
     assert "Messages that wait (3)" in text
     assert "bad then" not in text
-    await page.insists("lines-answer", recall="yes")
+    keys = re.findall(r'name="key" value="([^"]*)"', text.partition("Yes to all 3")[0])[-3:]
+    await page.insists("line-answer", recall="yes", key=keys)
     assert sorted(await told(page)) == [f"My doctor said thing {number}." for number in range(3)]
-    await page.post("lines-answer", recall="no", status=409)
     await page.post("line-answer", key="nothing", recall="yes", status=404)
 
 

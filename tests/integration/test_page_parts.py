@@ -14,8 +14,6 @@ from tests.memory_app import ADA, MemoryApp
 
 pytest.importorskip("jinja2")
 
-HTMX = {"HX-Request": "true"}
-
 
 @pytest.fixture
 def app() -> MemoryApp:
@@ -23,11 +21,10 @@ def app() -> MemoryApp:
 
 
 class Ada:
-    """Ada's page, as htmx asks for it or as plain forms."""
+    """Ada's page."""
 
-    def __init__(self, app: MemoryApp, *, whole: bool) -> None:
-        headers = {"Authorization": "Bearer x", **({} if whole else HTMX)}
-        self.client = app.user("ada", **headers)
+    def __init__(self, app: MemoryApp) -> None:
+        self.client = app.user("ada", Authorization="Bearer x")
         self.client.follow_redirects = True
 
     async def get(self, path: str) -> str:
@@ -44,9 +41,9 @@ class Ada:
         return (await self.client.get(path)).json()
 
 
-@pytest.fixture(params=[False, True], ids=["htmx", "plain form"])
-def ada(app: MemoryApp, request: pytest.FixtureRequest) -> Ada:
-    return Ada(app, whole=request.param)
+@pytest.fixture
+def ada(app: MemoryApp) -> Ada:
+    return Ada(app)
 
 
 @pytest.mark.parametrize("name", ["learning", "use"])
@@ -71,13 +68,13 @@ async def test_each_switch_turns_by_its_own_form_and_shows_how_it_stands(ada: Ad
     ],
 )
 async def test_what_a_section_cannot_say_is_refused_with_a_sentence(ada: Ada, text: str, why: str) -> None:
-    assert f"<p>Text must say {why}</p>" in await ada.post("profile-save", 422, section="user.work", text=text)
+    assert f"<p>The text must say {why}.</p>" in await ada.post("profile-save", 422, section="user.work", text=text)
 
 
 async def test_the_journal_is_in_the_users_time(app: MemoryApp) -> None:
     message = StoredMessage("m1", "user", "I like figs.", "2025-10-01T22:30:00+00:00")
     await arun(app.store, append(ADA, [JournalEntry("2025-10-02", "t1", (message,), "initial")]))
-    ada = Ada(app, whole=False)
+    ada = Ada(app)
     assert "22:30" in await ada.get("journal")
     await arun(app.store, change_control(ADA, time_zone="Europe/Oslo"))
     shown = await ada.get("journal")

@@ -14,7 +14,6 @@ from tests.memory_app import MemoryApp
 
 pytest.importorskip("jinja2")
 
-HTMX = {"HX-Request": "true"}
 DOCUMENT = {
     "facts": [{"content": "a", "category": "goal", "confidence": 1}],
 }
@@ -40,9 +39,9 @@ class AwayStore(InMemoryStore):
         lambda client: client.get("/facts"),
         lambda client: client.post("/import", **taking(DOCUMENT)),
         lambda client: client.get("/page/facts"),
-        lambda client: client.post("/page/facts-list", data={"text": ""}, headers=HTMX),
+        lambda client: client.post("/page/facts", data={"text": ""}),
     ],
-    ids=["facts", "import", "the page", "a part of the page"],
+    ids=["facts", "import", "the page", "a form of it"],
 )
 async def test_a_store_that_does_not_answer_is_said_to_be_away(ask: Ask, error: type[Exception]) -> None:
     app = MemoryApp(Settings(single_user=True), store=AwayStore(error))

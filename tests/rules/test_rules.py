@@ -297,6 +297,52 @@ def test_a_retired_fact_leaves_the_rows_and_its_id_is_never_given_again() -> Non
     assert again.id != old
 
 
+def test_what_was_deleted_is_in_the_bin_and_comes_back_as_it_was() -> None:
+    fact_set = fact_set_of(draft("Lives in Oslo", pinned=True), draft("Likes figs"))
+    oslo = id_of("Lives in Oslo")
+    rules.retire(fact_set, oslo)
+    assert [fact.content for fact in fact_set.gone()] == ["Lives in Oslo"]
+    back = rules.restore(fact_set, oslo)
+    assert (back.id, back.status, back.pinned, fact_set.gone()) == (oslo, "active", True, [])
+    assert contents_of(fact_set) == {"Lives in Oslo", "Likes figs"}
+    with pytest.raises(FactNotFound):
+        rules.restore(fact_set, oslo)
+
+
+def test_what_was_replaced_takes_its_place_again_and_what_replaced_it_comes_back_likewise() -> None:
+    fact_set = fact_set_of(draft("Lives in Oslo"))
+    oslo, bergen = id_of("Lives in Oslo"), rules.write(fact_set, draft("Lives in Bergen"))
+    fact_set.supersede(fact_set.rows[oslo], bergen)
+    rules.restore(fact_set, oslo)
+    assert contents_of(fact_set) == {"Lives in Oslo"}
+    assert [fact.content for fact in fact_set.gone()] == ["Lives in Bergen"]
+    rules.restore(fact_set, bergen.id)
+    assert contents_of(fact_set) == {"Lives in Bergen"}
+
+
+def test_what_comes_back_from_the_bin_has_no_end_that_is_over_and_keeps_to_the_limit() -> None:
+    config = MemoryConfig(max_facts=1)
+    fact_set = fact_set_of(draft("Rents a boat", 0.6, valid_to="2020"), config=config)
+    boat = id_of("Rents a boat")
+    rules.retire(fact_set, boat)
+    weak = rules.write(fact_set, draft("Likes figs", 0.9))
+    fact_set = FactSet(ADA, fact_set.rows, config=config, now=T1, past=fact_set.past)  # the next transaction
+    assert rules.restore(fact_set, boat).valid_to == ""
+    assert contents_of(fact_set) == {"Rents a boat"}
+    assert [fact.id for fact in fact_set.gone()] == [weak.id]
+    rules.update(fact_set, boat, pinned=True)
+    with pytest.raises(MemoryFull):
+        rules.restore(fact_set, weak.id)
+
+
+def test_nothing_that_was_said_no_to_is_in_the_bin_though_it_was_edited_before() -> None:
+    fact_set = fact_set_of(draft("Has asthma", status="waiting"))
+    asthma = id_of("Has asthma")
+    rules.update(fact_set, asthma, content="Has a cold")
+    rules.retire(fact_set, asthma)
+    assert (fact_set.gone(), fact_set.rows) == ([], {})
+
+
 def test_the_order_in_which_facts_stay_does_not_depend_on_the_order_of_rows() -> None:
     facts = [draft(f"fact {n}", 0.5, pinned=n == 3) for n in range(6)]
     rows = fact_set_of(*facts).rows

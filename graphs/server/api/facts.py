@@ -242,11 +242,15 @@ async def fact_history(call: AgentCall, fact_id: str) -> dict[str, Any]:
 
 @router.answers("POST /facts/{fact_id}/restore", 404, 409, shown=FactView)
 async def restore_fact(call: AgentCall, fact_id: str, _: Empty) -> Fact:
-    """Bring back a fact that went at the limit (status `evicted`); the weakest of the others goes in its place."""
+    """Bring back a fact that is history; at the limit the weakest of the others goes in its place.
+
+    It went at the limit (status `evicted`), was deleted or held no longer (`ended`), or another one has its place
+    (`superseded`), which goes to history then.
+    """
     try:
         return await call.facts.arestore(fact_id)
     except FactNotFound:
-        text = f"no fact that went at the limit has the id {fact_id!r}; undo restores one that was deleted"
+        text = f"no fact of history has the id {fact_id!r}, or another fact says what it said"
         raise RefusedRequest(404, text) from None
 
 

@@ -1,6 +1,6 @@
-"""The page at `/memory`: see what is remembered, correct it, decide it, talk to it. Server-rendered; htmx if built."""
+"""The page at `/memory`: see what is remembered, correct it, decide it, talk to it. Rendered on the server."""
 
-from graphs.server.page import facts, parts, waiting
+from graphs.server.page import erasing, facts, parts, waiting
 from graphs.server.page.assets import assets
 from graphs.server.page.door import page_door
 from graphs.server.page.pages import PageRoutes
@@ -8,7 +8,7 @@ from graphs.server.page.rendering import templates
 
 __all__ = ["PAGES", "load_page", "page_door", "routes"]
 
-PAGES: tuple[PageRoutes, ...] = (facts.pages, waiting.pages, parts.pages)
+PAGES: tuple[PageRoutes, ...] = (facts.pages, waiting.pages, parts.pages, erasing.pages)
 
 routes = [route for pages in PAGES for route in pages.routes]
 

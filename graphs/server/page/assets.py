@@ -16,7 +16,7 @@ BUILT = _STATIC / "built"
 SHARED = Path(sys.prefix) / "share" / "palimpsest" / "page"
 """Where the image has it: its Node stage cannot name the folder of the code, which is called as the clone is."""
 
-HTMX, CHAT_CLIENT = "htmx.js", "langgraph.js"
+CHAT_CLIENT = "langgraph.js"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain"}
 
 
@@ -50,5 +50,5 @@ def assets() -> Mapping[str, Asset]:
 
 
 def missing() -> list[str]:
-    """Return the names of third-party files that are not built: the page then works as plain forms, or without chat."""
-    return [name for name in (HTMX, CHAT_CLIENT) if name not in assets()]
+    """Return the names of third-party files that are not built: without them there is no chat."""
+    return [name for name in (CHAT_CLIENT,) if name not in assets()]

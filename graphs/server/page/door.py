@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 from graphs.server.api.routing import PREFIX
 from graphs.server.asgi import Guard
 from graphs.server.page.assets import assets
-from graphs.server.page.rendering import HEADERS, is_fragment, shell
+from graphs.server.page.rendering import HEADERS, shell
 from graphs.settings import Settings
 
 _PATH = re.compile(rf"{PREFIX}/?(?:(static|page)/([A-Za-z0-9._-]+))?$")
@@ -30,7 +30,7 @@ def page_door(settings: Settings) -> Guard:
             return RedirectResponse(f"{path[: found.start()]}{PREFIX}/page/facts", 303, HEADERS)
         if kind == "static":
             return assets()[name].answer(request) if name in assets() else None
-        is_let_in = settings.single_user or is_fragment(request) or "authorization" in request.headers
+        is_let_in = settings.single_user or "authorization" in request.headers
         return None if is_let_in else shell(request)
 
     return guard

@@ -4,18 +4,20 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from pydantic import ValidationError
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from graphs.server.api.guard import RefusedRequest, bounded, from_validation, from_value_error, refusing
+from graphs.server.api.journal import Line, asked_about
 from graphs.server.api.routing import PREFIX, AgentQuery, Call, StrictModel, let_in
-from graphs.server.page.rendering import is_fragment, refusal_page, render
+from graphs.server.page.rendering import FIELDS, HEADERS, address, refusal_page, render
 from memory.control import Control, read_control
 from memory.door import arun
+from memory.facts.fact import HELD, Fact
 from memory.namespaces import Owner
 
 logger = logging.getLogger(__name__)
@@ -24,7 +26,6 @@ Model = TypeVar("Model", bound=StrictModel)
 
 # A form with the ids of all facts that there may be.
 _LARGEST_FORM = 512 * 1024
-_FIELDS = ("content", "category", "confidence", "text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,19 +42,13 @@ class PageRequest(Call):
     control: Control
     form: list[tuple[str, str]]
 
-    @property
-    def is_fragment(self) -> bool:
-        """Whether htmx asks for a part of the page."""
-        return is_fragment(self.request)
-
     def all(self, name: str) -> list[str]:
-        """Return all that the form says under a name."""
-        return [value for key, value in self.form if key == name]
+        """Return all that the form says under a name, else the address."""
+        return [value for key, value in self.form if key == name] or self.request.query_params.getlist(name)
 
     def one(self, name: str) -> str:
         """Return what the form says, else the address."""
-        said = self.all(name)
-        return said[-1] if said else self.request.query_params.get(name, "")
+        return (self.all(name) or [""])[-1]
 
     def fields(self, model: type[Model]) -> Model:
         """Return what the form, or else the address, says of a model, checked; what is empty is not said."""
@@ -62,9 +57,21 @@ class PageRequest(Call):
             raise ValueError("content must say something")
         return model.model_validate(said)
 
-    def show(self, template: str, view: str, **context: object) -> Response:
-        """Return a template, as a part of the page or within it."""
-        return render(self.request, template, {"now": self.now, **context}, view=view)
+    async def show(self, template: str, view: str, **context: object) -> Response:
+        """Return the page with a template in it, and with what the form before it did."""
+        waiting = sum([len(each) for each in await self.waits()])
+        told = self.request.query_params if self.request.method == "GET" else {}  # not what an earlier form did
+        return render(self.request, template, {"now": self.now, "done": told, "waiting": waiting, **context}, view=view)
+
+    def lead(self, to: str, done: str = "", **query: object) -> Response:
+        """Lead to a part of the page, which says what was done: so a reload shows it again, and sends nothing again."""
+        return RedirectResponse(address(self.request, to, done=done, **query), 303, HEADERS)
+
+    async def waits(self) -> tuple[list[Fact], list[Line]]:
+        """Read the facts that wait for a person, the newest first, and the messages."""
+        held = [fact for fact in await self.facts.alist(None) if fact.status in HELD]
+        held.sort(key=lambda fact: (fact.updated_at, fact.id), reverse=True)
+        return held, await asked_about(self)
 
     def ask(self, question: str) -> None:
         """Ask before much goes; a form that says yes to these very words goes on."""
@@ -109,6 +116,8 @@ async def _answered(request: Request, answer: Answer) -> Response:
             owner = Owner.of(user_id, named.agent_name)
             body = await bounded(request, _LARGEST_FORM).body()
             form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
+            if words := request.headers.get("find"):  # no part of an address: servers log those
+                form.append(("text", unquote(words)))
             control = await arun(service.store, read_control(owner))
             asked = PageRequest(
                 user_id=user_id, owner=owner, service=service, request=request, control=control, form=form
@@ -119,7 +128,7 @@ async def _answered(request: Request, answer: Answer) -> Response:
     except ValidationError as wrong:
         return refusal_page(request, from_validation(wrong.errors()))
     except ValueError as error:
-        return refusal_page(request, from_value_error(error, _FIELDS))
+        return refusal_page(request, from_value_error(error, [*FIELDS]))
 
 
 def _check_own_page(request: Request) -> None:

@@ -8,8 +8,7 @@ from starlette.responses import Response
 
 from graphs.server.api import overview, profile
 from graphs.server.api.archive import take_lines
-from graphs.server.api.erase import Erasure, erase_everything
-from graphs.server.api.guard import RefusedRequest, invalid
+from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.journal import journal_of
 from graphs.server.api.preview import NewThread, preview_of
 from graphs.server.page.pages import PageRequest, PageRoutes
@@ -21,23 +20,24 @@ from memory.updates.receipts import UpdateReceipt, read_receipts
 pages = PageRoutes()
 
 SECTIONS = {
-    "user.topOfMind": "On your mind",
-    "user.work": "Work",
-    "user.personal": "Personal",
-    "history.recent": "Lately",
-    "history.earlier": "Before",
-    "history.background": "Long ago",
+    "user.topOfMind": ("On your mind", "What you are busy with these weeks"),
+    "user.work": ("Work", "What you do, with whom, and with which tools"),
+    "user.personal": ("Personal", "Who you are besides: family, home, what you like"),
+    "history.recent": ("Lately", "What the last weeks' conversations were about"),
+    "history.earlier": ("Before", "What the months before were about"),
+    "history.background": ("Long ago", "What stays true of earlier times"),
 }
+"""Title of each section of the profile, and what it is for."""
 _DAYS = 7
 _TOLD = 5  # refused lines of an import
 _NO_EXPORT = "This is no export. Take all of a file that “Export everything” gave, its first line too."
 
 
 @pages.answers("GET profile")
-async def show_profile(asked: PageRequest, said: str = "") -> Response:
+async def show_profile(asked: PageRequest) -> Response:
     """Show the profile's sections, each as a form."""
     texts = (await profile.get_profile(asked)).sections
-    return asked.show("profile.html", "profile", titles=SECTIONS, texts=texts, longest=MAX_SECTION_CHARS, said=said)
+    return await asked.show("profile.html", "profile", sections=SECTIONS, texts=texts, longest=MAX_SECTION_CHARS)
 
 
 @pages.answers("POST profile-save")
@@ -48,7 +48,7 @@ async def save_section(asked: PageRequest) -> Response:
         await profile.put_section(asked, section, asked.fields(profile.SectionText))
     else:
         await profile.delete_section(asked, section)
-    return await show_profile(asked, f"{SECTIONS[section]}: saved.")
+    return asked.lead("profile", "saved")
 
 
 @pages.answers("GET journal")
@@ -60,15 +60,16 @@ async def show_journal(asked: PageRequest) -> Response:
     days = [(day, list(each)) for day, each in groupby(lines, key=lambda line: line.entry.day)][::-1]
     older = days[_DAYS][0] if len(days) > _DAYS else ""
     zone = asked.control.zone or UTC
-    return asked.show("journal.html", "journal", days=days[:_DAYS], older=older, until=until, zone=zone)
+    return await asked.show("journal.html", "journal", days=days[:_DAYS], older=older, until=until, zone=zone)
 
 
 @pages.answers("GET preview")
 @pages.answers("POST preview")
 async def show_preview(asked: PageRequest) -> Response:
     """Show what a new thread that begins with the form's message, else with a greeting, would see."""
-    message = asked.fields(NewThread).message
-    return asked.show("preview.html", "preview", preview=await preview_of(asked, message), message=message)
+    said = asked.one("text").strip()
+    message = NewThread.model_validate({"message": said} if said else {}).message
+    return await asked.show("preview.html", "preview", preview=await preview_of(asked, message), message=message)
 
 
 async def facts_named(asked: PageRequest, receipts: Sequence[UpdateReceipt]) -> dict[str, Fact]:
@@ -85,7 +86,7 @@ async def show_learned(asked: PageRequest) -> Response:
     since = asked.one("since")
     done = await asked.run(read_receipts(asked.owner, since))
     facts = await facts_named(asked, done) if done else {}
-    answer = asked.show("learned.html", "facts", updates=done, facts=facts)
+    answer = await asked.show("learned.html", "facts", updates=done, facts=facts)
     answer.headers["X-Since"] = done[-1].time if done else since
     return answer
 
@@ -98,20 +99,19 @@ async def show_sources(asked: PageRequest) -> Response:
     )
     there = {fact.id: fact for fact in await asked.facts.alist()}
     texts = (await profile.get_profile(asked)).sections
-    return asked.show(
+    return await asked.show(
         "sources.html", "facts",
         facts=[there[each] for each in wanted if each in there],
         gone=sum(each not in there for each in wanted),
-        sections=[(SECTIONS[each], texts[each]) for each in profiled if each in texts],
+        sections=[(SECTIONS[each][0], texts[each]) for each in profiled if each in texts],
         entries=await asked.run(read_journal_entries(asked.owner, asked.control.epoch, recalled)),
     )  # fmt: skip
 
 
 @pages.answers("GET data")
-async def show_data(asked: PageRequest, said: str = "") -> Response:
+async def show_data(asked: PageRequest, **done: str) -> Response:
     """Show the switches, export and import, and the erase of everything."""
-    seen = await overview.overview(asked)
-    return asked.show("data.html", "data", seen=seen, said=said, no_export=_NO_EXPORT)
+    return await asked.show("data.html", "data", seen=await overview.overview(asked), no_export=_NO_EXPORT, **done)
 
 
 @pages.answers("POST switch")
@@ -121,7 +121,7 @@ async def switch(asked: PageRequest) -> Response:
         await overview.put_learning(asked, overview.LearningChoice(learning=learning == "on"))
     if use := asked.one("use"):
         await overview.put_use(asked, overview.UseChoice(use=use == "on"))
-    return await show_data(asked)
+    return asked.lead(asked.one("view") or "data")
 
 
 @pages.answers("POST import")
@@ -139,23 +139,3 @@ async def take_file_in(asked: PageRequest) -> Response:
     said = f"Taken in: {len(done.created)} new facts; {done.known} were known already, {len(done.refused)} refused."
     said += "".join(f" Line {each.line}: {each.reason.replace('_', ' ')}." for each in done.refused[:_TOLD])
     return await show_data(asked, said=said)
-
-
-@pages.answers("GET erase")
-async def ask_erase(asked: PageRequest) -> Response:
-    """Say what an erase of everything takes along, before it is done."""
-    server = asked.service.threads
-    threads, crons = await server.all_of(asked.user_id), await server.crons_of(asked.user_id)
-    return asked.show("erase.html", "data", seen=await overview.overview(asked), threads=len(threads), crons=len(crons))
-
-
-@pages.answers("POST erase-everything")
-async def erase_all(asked: PageRequest) -> Response:
-    """Erase everything, if the word was typed."""
-    if asked.one("erase").strip().casefold() != "everything":
-        raise invalid("erase", "type the word everything")
-    gone = await erase_everything(asked, Erasure(erase="everything"))
-    said = f"Erased: {gone.items} items of memory and {gone.threads} conversations. {gone.note}"
-    answer = await show_data(asked, said=said.strip())
-    answer.headers["HX-Trigger"] = "erased"  # the chat beside it still shows words that are gone
-    return answer

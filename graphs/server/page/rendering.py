@@ -1,4 +1,4 @@
-"""From templates to answers: a fragment for htmx, a whole document for a browser that goes to an address."""
+"""From templates to answers: always the whole page, of which a script takes what differs from what it shows."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, tzinfo
@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, Response
 
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.page.assets import missing
+from graphs.server.threads import may_have_row
 from memory.config import APPROVALS, CATEGORIES
 from memory.facts.fact import moment
 
@@ -27,13 +28,13 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # without a referrer, a browser names no origin with a form either
     "Cache-Control": "no-store",
-    "Vary": "HX-Request",
 }
 VIEWS = {
     "facts": "Facts",
     "profile": "Profile",
     "journal": "Journal",
     "updates": "Waiting",
+    "bin": "Bin",
     "preview": "Preview",
     "data": "Your data",
 }
@@ -46,6 +47,36 @@ WHY = {
     "number": "has a number that you may not have said",
 }
 """Why something waits for a yes."""
+SAID = {
+    "added": "Added.",
+    "known": "This was known already.",
+    "saved": "Saved.",
+    "deleted": "{n} deleted.",
+    "restored": "{n} restored.",
+    "undone": "Taken back: memory is as it was before.",
+    "back": "Brought back.",
+    "erased": "Erased for good.",
+    "remembered": "It is remembered.",
+    "refused": "It is not remembered.",
+    "refused-all": "{n} are not remembered.",
+    "asked": "Saved. What is in use already stays so.",
+    "again": "It waits again.",
+    "yes": "It may be recalled.",
+    "no": "It is not recalled.",
+    "yes-all": "{n} may be recalled.",
+    "no-all": "{n} are not recalled.",
+}
+"""What a form has done, as the address that it leads to says it."""
+UNDO = {"at": "facts-undo", "key": "line-answer"}
+"""What takes that back, by what the address says of it."""
+FIELDS = {"content": "The fact", "text": "The text", "erase": "The word"}
+_FORMS = {"Input should": "should", "String should": "should", "Field required": "is missing: fill it in"}
+_PLAINLY = {
+    "no fact ": "This fact is not there any more: it was deleted or erased elsewhere.",
+    "content: fact_": "Another fact says this already: keep one of them.",
+    "memory is full": "Memory is full, and all in it is pinned or written by hand: delete or unpin a fact first.",
+}
+"""What the memory API tells programs, for people."""
 _UNITS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
@@ -57,11 +88,14 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )  # fmt: skip
     made.filters |= {"ago": ago, "clock": clock, "date": date_in_words, "percent": lambda share: f"{share:.0%}"}
+    made.filters["has_row"] = may_have_row
     made.globals |= {
         "views": VIEWS,
         "categories": CATEGORIES,
         "approvals": APPROVALS,
         "why": WHY,
+        "said_of": SAID,
+        "undo_of": UNDO,
     }
     for name in made.list_templates():  # read and compiled once: the event loop must not wait for a disk
         made.get_template(name)
@@ -94,59 +128,59 @@ def date_in_words(day: str) -> str:
     return f"{at:%A}, {at.day} {at:%B %Y}"
 
 
-def is_fragment(request: Request) -> bool:
-    """Say whether htmx asks for a part of the page that stands already."""
-    return request.headers.get("hx-request") == "true" and request.headers.get("hx-history-restore-request") != "true"
-
-
 def address(request: Request, to: str, **query: object) -> str:
-    """Return the address of a part of the page, for the agent that the request is about."""
+    """Return the address of a part of the page, for the agent that the request is about; what is empty is left out."""
     # Relative, and all of one depth: behind a proxy the page lies below any prefix.
     said = {**query, "agent_name": request.query_params.get("agent_name", "")}
-    found = urlencode({name: value for name, value in said.items() if value not in ("", None)})
+    found = urlencode({name: value for name, value in said.items() if value}, doseq=True)
     return f"{to}?{found}" if found else to
 
 
 def render(
     request: Request, template: str, context: Mapping[str, Any], *, view: str, status: int = 200
 ) -> HTMLResponse:
-    """Return a template as an answer.
+    """Return the page with a template as its main part.
 
     Args:
         request: Who asks, and for which agent.
-        template: Its name; it is the main part of a whole document.
+        template: Its name.
         context: What it shows.
         view: Which of `VIEWS` is current.
         status: Of the answer.
     """
     whole = {
-        **context, "url": partial(address, request), "view": view, "missing": missing(), "template": template,
+        "said": "", "undo": None, "done": {}, "waiting": 0, **context,
+        "url": partial(address, request), "view": view, "missing": missing(), "template": template,
     }  # fmt: skip
-    text = templates().get_template(template if is_fragment(request) else "page.html").render(whole)
-    return HTMLResponse(text, status, HEADERS)
+    return HTMLResponse(templates().get_template("page.html").render(whole), status, HEADERS)
 
 
 def shell(request: Request) -> HTMLResponse:
     """Return the page without anybody's data, for who has not said yet who they are."""
-    view = request.url.path.rstrip("/").rpartition("/")[2]
-    context = {"now": 0.0}
-    return render(request, "login.html", context, view=view if view in VIEWS else "facts")
+    return render(request, "login.html", {}, view=request.url.path.rstrip("/").rpartition("/")[2])
+
+
+def sentence_of(problem: RefusedRequest) -> str:
+    """Return why a request is refused, as a sentence for who filled in a form."""
+    told = problem.problem.detail
+    plain = [text for begins, text in _PLAINLY.items() if told.startswith(begins)]
+    wrong = " ".join(f"{FIELDS.get(each.field, each.field)} {each.message}." for each in problem.problem.errors)
+    for said, better in _FORMS.items():  # pydantic's words
+        wrong = wrong.replace(said, better)
+    return " ".join(plain) or wrong or told
 
 
 def refusal_page(request: Request, problem: RefusedRequest, form: Sequence[tuple[str, str]] = ()) -> Response:
-    """Return what a refused request is answered with: its sentence, in a place that htmx shows.
+    """Return what a refused request is answered with: its sentence.
 
     One that is asked whether it is sure (428) is answered with its form, to be sent again.
     """
-    said = problem.problem.detail
+    to, asked = request.url.path.rpartition("/")[2], f"?{request.url.query}"
     context = {
-        "detail": said.replace(": ", " ", 1) if problem.problem.errors else said,
-        "form": [(name, value) for name, value in form if name != "sure"], "is_question": problem.status_code == 428,
-        "to": request.url.path.rpartition("/")[2], "target": request.headers.get("hx-target", ""),
+        "detail": sentence_of(problem), "is_question": problem.status_code == 428, "to": to + asked,
+        "back": ("facts" if to == "facts-delete" else "updates") + asked,
+        "form": [(name, value) for name, value in form if name != "sure"],
     }  # fmt: skip
     answer = render(request, "problem.html", context, view="", status=problem.status_code)
-    if is_fragment(request):
-        # What is on the page stays: only the sentence is added.
-        answer.headers.update({"HX-Retarget": "#said", "HX-Reswap": "innerHTML", "HX-Reselect": ".problem"})
     answer.headers.update(problem.headers or {})
     return answer

@@ -1,6 +1,6 @@
 // The chat beside the page: the official JavaScript SDK streams it; what memory says comes from the page's own parts.
 
-import { headers, say } from "./page.js";
+import { headers, part, say } from "./page.js";
 import { afterThoughts } from "./thoughts.js";
 
 const MODES = { normal: "Learns", read_only: "Uses memory, learns nothing", incognito: "Incognito" };
@@ -29,16 +29,6 @@ function reason(error) {
   if (error?.status === 401) return "Your token is not accepted any more. Load the page again, and log in.";
   const said = error?.message?.match(/"detail":"(.*?)"/)?.[1] ?? error?.message ?? "";
   return said.replace(/ The provider says: [^“]*(“.*)?$/s, (_, told) => (told ? ` The provider says: ${told}` : "")).slice(0, 300);
-}
-
-async function part(path) {
-  const answer = await fetch(path, { headers: { ...headers(), "HX-Request": "true" } });
-  if (!answer.ok) throw new Error(String(answer.status));
-  const holder = make("div");
-  // Written by our server, which shows all that anybody said as text; no script would run here in any case.
-  holder.innerHTML = await answer.text();
-  window.htmx?.process(holder);
-  return { holder, since: answer.headers.get("X-Since") ?? "" };
 }
 
 class Chat {

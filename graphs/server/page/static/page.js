@@ -1,6 +1,9 @@
-// What the page does beyond forms and links. It holds no data of anybody, and stores nothing but a token, for one tab.
+// What the page does beyond forms and links: it fetches the page that one of them leads to, and changes what differs there.
+// So what is typed, ticked, opened and focused stays. It holds no data of anybody, and stores nothing but a token, for one tab.
 
 const TOKEN = "palimpsest-token";
+const LOOK = 10_000; // milliseconds after which the page looks again by itself
+const view = document.getElementById("view");
 const said = document.getElementById("said");
 const away = document.getElementById("away");
 
@@ -9,241 +12,276 @@ export const headers = () => (token() ? { Authorization: `Bearer ${token()}` } :
 
 export function say(text) {
   const line = document.createElement("p");
+  line.className = "note";
   line.textContent = text;
   said.replaceChildren(line);
 }
 
-// A server that requires a token answers 401 or 403 without one: ask for it, and show what was wanted.
-function ask(why) {
-  sessionStorage.removeItem(TOKEN);
-  const view = document.getElementById("view");
-  fetch(location.href, { headers: { Accept: "text/html" } })
-    .then((answer) => answer.text())
-    .then((text) => {
-      const form = new DOMParser().parseFromString(text, "text/html").querySelector("[data-login]");
-      if (form) view.replaceChildren(form);
-      if (why) say(why);
-    });
+// What stands behind the # of the address, where servers do not log it: the words that are searched for (`text`), and the
+// conversation that is open (`chat`). Each is set without the other.
+export const kept = (name) => new URLSearchParams(location.hash.slice(1)).get(name) ?? "";
+export function hashWith(name, value) {
+  const all = new URLSearchParams(location.hash.slice(1));
+  if (value) all.set(name, value);
+  else all.delete(name);
+  return all.size ? `#${all}` : "";
 }
 
-function enter() {
-  if (document.querySelector("[data-login]") && token()) window.htmx?.ajax("GET", location.pathname + location.search, "#view");
+async function ask(address, { text, body } = {}) {
+  const find = text ? { Find: encodeURIComponent(text) } : {};
+  const sent = body ? { method: "POST", body } : {};
+  const answer = await fetch(address, { ...sent, headers: { ...headers(), ...find, Accept: "text/html" } });
+  return { answer, page: new DOMParser().parseFromString(await answer.text(), "text/html") };
 }
 
-document.addEventListener("submit", (event) => {
-  if (!event.target.matches("[data-token]")) return;
-  event.preventDefault();
-  sessionStorage.setItem(TOKEN, new FormData(event.target).get("token").trim());
-  enter();
-  document.dispatchEvent(new CustomEvent("palimpsest:entered"));
-});
+// What stands beside the chat: a page of its own, without the page around it.
+export async function part(path, body) {
+  const { answer, page } = await ask(path, { body });
+  if (!answer.ok) throw new Error(String(answer.status));
+  const holder = document.createElement("div");
+  holder.append(...page.getElementById("view").childNodes);
+  return { holder, answer, since: answer.headers.get("X-Since") ?? "" };
+}
 
-document.body.addEventListener("htmx:configRequest", ({ detail }) => {
-  Object.assign(detail.headers, headers());
-  // By itself the page shows the same page of the list again.
-  if (detail.triggeringEvent?.type === "facts-changed") detail.parameters.offset = document.querySelector("#choose [name=offset]")?.value ?? "";
-});
+// As attributes: a form's own `id` is its field of that name.
+const idOf = (node) => node.getAttribute?.("id") || "";
+const nameOf = (node) => `${node.nodeName} ${node.getAttribute?.("name") ?? ""}`;
 
-// Looks that the page takes by itself wait while somebody types or reads there, and while nobody looks.
-document.body.addEventListener("htmx:beforeRequest", (event) => {
-  const element = event.detail.elt;
-  if (element.matches("[data-poll]") && (document.hidden || element.contains(document.activeElement) || element.querySelector(".aside"))) event.preventDefault();
-});
-
-document.body.addEventListener("htmx:beforeSwap", (event) => {
-  const status = event.detail.xhr.status;
-  away.hidden = true;
-  if (status === 401 || (status === 403 && !event.detail.xhr.getResponseHeader("Content-Type")?.includes("html"))) {
-    event.detail.shouldSwap = false;
-    ask(token() ? "This token is not accepted." : "");
+// Makes of an element what another one is. An element of the same id stays itself: with what is typed in it, the keyboard's
+// place, and what somebody opened. A row in which somebody writes is left alone by what the page does by itself.
+function morph(old, next, isLook) {
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.data !== next.data) old.data = next.data;
+    return;
   }
-});
+  if (isLook && old.matches(".editing") && next.matches(".editing")) return;
+  const isKept = (name) => name === "open";
+  for (const { name } of [...old.attributes]) if (!isKept(name) && !next.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of next.attributes) {
+    if (!isKept(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  const own = new Map([...old.children].filter(idOf).map((each) => [idOf(each), each]));
+  const stay = new Set([...next.children].map(idOf));
+  let at = old.firstChild;
+  const drop = () => {
+    const gone = at;
+    at = at.nextSibling;
+    gone.remove();
+  };
+  for (const child of [...next.childNodes]) {
+    const mine = own.get(idOf(child));
+    while (at && at !== mine && (idOf(at) ? !stay.has(idOf(at)) : mine)) drop();
+    const isLike = at && !idOf(at) && !idOf(child) && nameOf(at) === nameOf(child);
+    const kept = mine?.nodeName === child.nodeName ? mine : isLike ? at : null;
+    if (kept && kept === at) at = at.nextSibling;
+    else old.insertBefore(kept ?? child, at);
+    if (kept) morph(kept, child, isLook);
+    else if (mine) mine.remove();
+  }
+  while (at) drop();
+}
 
-// What is shown anew under a mouse takes away what it presses: that waits until it is let go.
-let pressed = null;
-let isOwed = false;
-addEventListener("pointerdown", ({ target }) => { pressed = target; }, true);
+// Under a mouse that is pressed nothing changes: who presses something would miss it.
+let released = Promise.resolve();
+let release = () => {};
+addEventListener("pointerdown", () => { released = new Promise((done) => { release = done; }); }, true);
+for (const name of ["pointerup", "pointercancel"]) addEventListener(name, () => setTimeout(release), true);
 // Who lets go of a scroll bar is seen only as the mouse moves on.
-for (const name of ["pointerup", "pointercancel", "pointermove"]) {
-  addEventListener(name, ({ buttons }) => pressed && !buttons && setTimeout(() => {
-    pressed = null;
-    if (isOwed) document.body.dispatchEvent(new Event("facts-changed"));
-    isOwed = false;
-  }), true);
-}
-document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  if (!pressed || !detail.target.contains(pressed) || !detail.requestConfig.elt.matches("#find, [data-poll]")) return;
-  detail.shouldSwap = false;
-  isOwed = true;
-});
+addEventListener("pointermove", ({ buttons }) => buttons || release(), true);
 
-// A list that was asked for before a change was answered may tell what was: it is asked for again.
-let changes = 0;
-document.body.addEventListener("htmx:beforeRequest", ({ detail }) => { detail.requestConfig.changes = changes; });
-document.body.addEventListener("htmx:afterOnLoad", ({ detail: { requestConfig: { elt, verb } } }) => {
-  if (verb !== "get" && elt.id !== "find") changes += 1;
-});
-document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  if (detail.requestConfig.elt.id !== "find" || detail.requestConfig.changes === changes) return;
-  detail.shouldSwap = false;
-  setTimeout(() => document.body.dispatchEvent(new Event("facts-changed")));
-});
+let newest = 0; // of what somebody asked for: only the last one's answer is shown
+let underWay = 0;
+let changing = Promise.resolve();
 
-// What was pressed may be gone with the answer: the keyboard goes on where the answer is. Nobody else's place is moved.
-let wasFocused = false;
-let asking = null; // where the keyboard was as a question came
-document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  wasFocused = [detail.target, said].some((place) => place.contains(document.activeElement));
-  if (detail.target === said && !wasFocused) asking = document.activeElement;
-  // What somebody does next takes away what was said before; what the page does by itself does not.
-  if (detail.requestConfig.triggeringEvent?.isTrusted) said.replaceChildren();
-});
-document.body.addEventListener("htmx:afterSettle", (event) => {
-  const swapped = event.detail.elt;
-  if (!wasFocused || (document.activeElement && document.activeElement !== document.body)) return;
-  const places = ["[autofocus], [data-close]", ".note button", ".actions a, .actions button"];
-  const next = places.map((each) => swapped.querySelector?.(each)).find(Boolean);
-  next?.focus({ preventScroll: true });
-});
-
-// A look at the list keeps what somebody has begun in it: ticks, an open edit, what was opened below a fact, an undo, and
-// what was asked for and is still to come, which would come into a row that is not there any more.
-const BEGUN = ".facts > li:is(.editing, .gone, :has(.aside, .htmx-request))";
-const left = new WeakSet(); // what was begun before somebody looked for something else
-const filterOf = (list) => [...list.querySelectorAll("#choose > input[type=hidden]")].map((field) => field.value).join("\n");
-let kept = null;
-
-document.body.addEventListener("htmx:beforeSwap", (event) => {
-  const list = event.detail.target;
-  if (list.id !== "facts-list" || !event.detail.shouldSwap) return;
-  const ticked = [...list.querySelectorAll("input:checked")].map((box) => box.id);
-  const focused = list.contains(document.activeElement) ? document.activeElement : null;
-  kept = { ticked, filter: filterOf(list), focused, rows: [], note: null };
-  // Whoever deletes or goes on wants another list.
-  if (event.detail.requestConfig.elt.id !== "find") return;
-  kept.note = list.querySelector(":scope > .note:has([name=at])");
-  kept.note?.remove();
-  for (const row of list.querySelectorAll(BEGUN)) {
-    if (!left.has(row)) kept.rows.push({ row, place: [...row.parentElement.children].indexOf(row) });
-  }
-  // Out of the list before htmx looks: what it removes, it also makes deaf.
-  for (const { row } of kept.rows) {
-    row.remove();
-    // Once is enough: back in the list, htmx would give it the keyboard again, wherever that is by then.
-    for (const element of row.querySelectorAll("[autofocus]")) element.removeAttribute("autofocus");
-  }
-});
-
-document.addEventListener("input", ({ target }) => {
-  if (target.form?.id === "find") for (const row of document.querySelectorAll(BEGUN)) left.add(row);
-});
-
-document.body.addEventListener("htmx:afterSwap", (event) => {
-  const list = event.detail.target;
-  if (list.id !== "facts-list" || !kept) return;
-  const { ticked, filter, focused, rows, note } = kept;
-  kept = null;
-  if (note) list.querySelector("#choose").after(note);
-  for (const { row, place } of rows) {
-    const now = document.getElementById(row.id);
-    const facts = list.querySelector(".facts") ?? list.appendChild(Object.assign(document.createElement("ol"), { className: "facts" }));
-    if (!now) facts.insertBefore(row, facts.children[place] ?? null);
-    else if (!row.matches(".gone")) now.replaceWith(row);
-  }
-  for (const id of ticked) {
-    const box = document.getElementById(id);
-    // "All" means all that the filter finds: under another filter nobody has said it.
-    if (box && (box.name !== "all" || filterOf(list) === filter)) box.checked = true;
-  }
-  if (focused && focused !== document.activeElement) (focused.isConnected ? focused : document.getElementById(focused.id))?.focus({ preventScroll: true });
-});
-
-// The address says what is seen, but for the words that are searched for: so a reload shows it again, with the last undo.
-document.body.addEventListener("htmx:afterSwap", () => {
-  const choose = document.getElementById("choose");
-  if (!choose) return;
-  const seen = new URL(choose.dataset.address, location);
-  const at = [...document.querySelectorAll("#facts-list [name=at]")].map((field) => field.value).sort().at(-1);
-  if (at) seen.searchParams.set("deleted", at);
-  seen.hash = location.hash; // which conversation is open
-  history.replaceState(history.state, "", seen);
-  shown = address();
-});
-
-document.body.addEventListener("htmx:sendError", () => {
-  if (!away.hidden) return;
+// A server that is away is told above all parts of the page, until it is back.
+export function lose() {
   away.hidden = false;
-  const again = setInterval(async () => {
-    const answer = await fetch("../static/icon.svg", { cache: "no-store" }).catch(() => null);
-    if (!answer?.ok) return;
-    clearInterval(again);
-    away.hidden = true;
-    document.body.dispatchEvent(new Event("facts-changed"));
-  }, 3000);
-});
-
-document.body.addEventListener("htmx:afterRequest", (event) => {
-  const form = event.detail.elt;
-  if (event.detail.successful && form.matches?.("form[data-reset]")) form.reset();
-});
-
-// `scrollIntoView` would also have the keyboard begin there, behind the link that skips the menu.
-function bringIntoMenu(link) {
-  const menu = link?.parentElement;
-  if (menu) menu.scrollLeft = link.offsetLeft - menu.offsetLeft - (menu.clientWidth - link.offsetWidth) / 2;
+  setTimeout(look, 3000);
 }
 
-// The current part of the page, in its title and its menu.
-const address = () => location.pathname + location.search;
-let shown = address();
-document.body.addEventListener("htmx:pushedIntoHistory", () => {
-  shown = address();
-  const current = location.pathname.split("/").pop();
-  // What is below a part, as the question before an erase, stands under that part in the menu.
-  const links = [...document.querySelectorAll("nav [data-view]")];
-  for (const link of links.some((each) => each.dataset.view === current) ? links : []) {
-    const is = link.dataset.view === current;
-    link.toggleAttribute("aria-current", is);
-    if (is) {
-      link.setAttribute("aria-current", "page");
-      document.title = `${link.textContent} · Palimpsest`;
-      bringIntoMenu(link);
-    }
+// Shows an address. `form`: what was sent, with its `body`. `text`: what is searched for. `how`: what becomes of the browser's
+// history, "pushState" or "replaceState". `isLook`: nobody asked for it. `isFind`: somebody is typing.
+export async function show(address, { form, body, text = kept("text"), how = "", isLook = false, isFind = false } = {}) {
+  const mine = isLook ? newest : ++newest;
+  // Changes go one after another, and a list that is asked for later knows all of them.
+  const asked = changing.then(() => ask(address, { text, body }));
+  if (body) changing = asked.catch(() => {});
+  let found;
+  underWay += 1;
+  try {
+    found = await asked;
+  } catch {
+    lose();
+    return false;
+  } finally {
+    underWay -= 1;
   }
-  document.getElementById("view").focus({ preventScroll: true });
-  scrollTo(0, 0);
+  away.hidden = true;
+  await released;
+  if (mine !== newest) return false;
+  const { answer, page } = found;
+  const next = page.getElementById("view");
+  if (!next) return refused(answer.status, isLook);
+  if (answer.ok) apply(page, answer, { form, text, how, isLook, isFind });
+  else if (!isLook) toast(next);
+  return answer.ok;
+}
+
+function refused(status, isLook) {
+  if (status === 401 || status === 403) {
+    const why = token() ? "This token is not accepted." : "";
+    sessionStorage.removeItem(TOKEN);
+    show(location.href).then(() => why && say(why));
+  } else if (!isLook) say(`The server refused this (${status}). Try again in a moment.`);
+  return false;
+}
+
+let asking = null; // where the keyboard was as a question came
+function toast(next) {
+  asking = document.activeElement;
+  said.replaceChildren(...next.childNodes);
+  said.querySelector("[autofocus]")?.focus();
+}
+
+function apply(page, answer, { form, text, how, isLook, isFind }) {
+  const active = document.activeElement;
+  const row = active?.closest("#view [id]:is(li, article)")?.id;
+  const written = new Set(view.querySelectorAll("[autofocus]"));
+  const next = page.getElementById("view");
+  const find = document.getElementById("find");
+  // What somebody does next takes away what was said before; an undo stays while they search.
+  if (!isLook && !(isFind && said.querySelector("form"))) said.replaceChildren(...page.getElementById("said").childNodes);
+  if (form?.closest("#chat")) return look();
+  if (form && answer.redirected) form.reset(); // what it said is done
+  // Where somebody goes, the form that finds says what is found there.
+  if (!isLook && !isFind && (!form || form.matches("[data-whole]"))) find?.reset();
+  if (!isLook) for (const all of document.querySelectorAll("[data-all]")) all.checked = false;
+  morph(document.getElementById("parts"), page.getElementById("parts"));
+  if (next.dataset.shows !== view.dataset.shows) view.replaceChildren();
+  morph(view, next, isLook);
+  document.title = page.title;
+  if (document.getElementById("choose-all")?.checked) tick(true);
+  count();
+  const goBack = (place) => place !== document.activeElement && place.focus({ preventScroll: true });
+  const isThere = active?.isConnected && active !== document.body;
+  if (isLook) return isThere && goBack(active);
+
+  const to = new URL(form && !answer.redirected ? location : answer.url);
+  if (!to.searchParams.has("at") && !to.searchParams.has("key")) for (const name of ["done", "n"]) to.searchParams.delete(name);
+  to.hash = hashWith("text", to.pathname === location.pathname ? text : "");
+  const isGoing = how === "pushState" && to.href !== location.href;
+  if (isGoing) {
+    history.replaceState({ top: scrollY }, "");
+    history.pushState(null, "", to);
+  } else if (how) history.replaceState(history.state, "", to);
+  if (isGoing && !isFind) {
+    scrollTo(0, 0);
+    return goBack(view);
+  }
+  // What was pressed may be gone with the answer: the keyboard goes on where the answer is.
+  const fresh = [...view.querySelectorAll("[autofocus]")].find((each) => !written.has(each));
+  if (fresh) fresh.focus();
+  else if (isThere) goBack(active);
+  else if (how) goBack(document.getElementById(row)?.querySelector("a, button") ?? said.querySelector("button") ?? view);
+  if (form && find?.matches("[data-live]") && isTyped(find)) seek(find);
+}
+
+// By itself the page shows what is there now, in a few seconds, and as it is looked at again.
+function look() {
+  if (document.hidden || document.querySelector("[data-login]")) return;
+  if (underWay) setTimeout(look, 500);
+  else show(location.href, { isLook: true });
+}
+setInterval(() => underWay || look(), LOOK);
+document.addEventListener("visibilitychange", look);
+document.body.addEventListener("facts-changed", look);
+
+// Searching.
+function isTyped(form) {
+  const shown = form.cloneNode(true);
+  shown.reset();
+  return `${new URLSearchParams(new FormData(form))}` !== `${new URLSearchParams(new FormData(shown))}`;
+}
+let isSought = false; // while somebody goes on typing, the address changes in its place
+function seek(form, target) {
+  const to = new URL(form.action);
+  for (const [name, value] of new FormData(form)) if (value && name !== "text") to.searchParams.set(name, value);
+  const how = isSought && target?.type === "search" ? "replaceState" : "pushState";
+  isSought = target?.type === "search";
+  return show(to, { text: form.elements.text.value.trim(), how: target ? how : "replaceState", isFind: true });
+}
+let typing = 0;
+document.addEventListener("input", ({ target }) => {
+  if (!target.form?.matches("[data-live]")) return;
+  clearTimeout(typing);
+  typing = setTimeout(() => seek(target.form, target), target.type === "search" ? 250 : 0);
 });
-// Without a part of the page at hand for it, going back loads the page; to another conversation, or past a link within the
-// page, it does not. htmx, which would then put the whole page into itself, is not told.
-addEventListener("popstate", (event) => {
-  event.stopImmediatePropagation();
-  if (address() !== shown) location.reload();
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  const by = event.submitter;
+  if (event.defaultPrevented || !form.matches("[action], [data-token]")) return;
+  event.preventDefault();
+  if (form.matches("[data-token]")) {
+    sessionStorage.setItem(TOKEN, new FormData(form).get("token").trim());
+    if (await show(location.href)) document.dispatchEvent(new CustomEvent("palimpsest:entered"));
+    return;
+  }
+  if (form.id === "find") return clearTimeout(typing), seek(form, by ?? form);
+  const body = new URLSearchParams(new FormData(form, by));
+  if (by?.matches("[data-download]")) return download(by, body);
+  if (form.matches("[data-import]") && form.elements.file.files.length) return takeIn(form);
+  if (form.ariaBusy) return;
+  form.ariaBusy = "true";
+  const text = form.matches("[data-whole]") ? "" : kept("text");
+  const isDone = await show(by?.getAttribute("formaction") ?? form.getAttribute("action"), { form, body, text, how: "replaceState" });
+  form.ariaBusy = null;
+  if (!isDone) return;
+  if (form.closest("#chat")) form.remove();
+  if (form.matches("[data-erases]")) document.body.dispatchEvent(new Event("erased")); // the chat still shows the words
 });
 
 document.addEventListener("click", (event) => {
-  const pressed = event.target.closest("[data-close], [data-download]");
-  if (!pressed) return;
-  if (pressed.matches("[data-close]")) {
+  const link = event.target.closest("a[href]");
+  const closes = event.target.closest("[data-close]");
+  if (closes) {
     event.preventDefault();
-    const back = pressed.closest("li.fact")?.querySelector("a, button") ?? asking;
-    pressed.closest(".aside, .problem").remove();
-    back?.focus();
+    said.replaceChildren();
+    asking?.focus();
+    return;
   }
-  if (pressed.matches("[data-download]") && (token() || pressed.form)) {
+  if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  const goal = link.getAttribute("href");
+  if (goal.startsWith("#")) {
+    event.preventDefault(); // the # is taken
+    const place = document.getElementById(goal.slice(1));
+    place.scrollIntoView();
+    place.focus({ preventScroll: true });
+  } else if (link.matches("[data-download]")) {
+    if (!token()) return;
     event.preventDefault();
-    download(pressed);
+    download(link);
+  } else if (new URL(".", link.href).href === new URL(".", location).href) {
+    event.preventDefault();
+    const isWithin = view.contains(link);
+    const isInRow = isWithin && link.closest("li") && new URL(link.href).pathname === location.pathname;
+    show(link.href, { text: isWithin ? kept("text") : "", how: isInRow ? "replaceState" : "pushState" });
   }
 });
 
+addEventListener("popstate", async () => {
+  const { top } = history.state ?? {};
+  await show(location.href);
+  if (top !== undefined) scrollTo(0, top);
+});
+
 // A browser sends no token with a link or a form, and leaves the page for what is wrong; so what is to be saved is fetched.
-async function download(pressed) {
-  const form = pressed.form;
+async function download(pressed, body) {
   const address = pressed.getAttribute("formaction") ?? pressed.getAttribute("href");
-  const body = form && new URLSearchParams(new FormData(form));
-  const answer = await fetch(address, { method: form ? "POST" : "GET", headers: { ...headers(), "HX-Request": "true" }, body });
-  if (!answer.ok) {
-    const why = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".problem");
-    return say(why?.textContent ?? `The server refused this (${answer.status}).`);
+  const answer = await fetch(address, { method: body ? "POST" : "GET", headers: headers(), body }).catch(() => null);
+  if (!answer?.ok) {
+    const why = new DOMParser().parseFromString((await answer?.text()) ?? "", "text/html").querySelector(".problem");
+    return say(why?.textContent.trim() ?? "The server does not answer. Try again once it does.");
   }
   const link = document.createElement("a");
   link.href = URL.createObjectURL(await answer.blob());
@@ -252,47 +290,46 @@ async function download(pressed) {
   URL.revokeObjectURL(link.href);
 }
 
-document.addEventListener("change", (event) => {
-  const boxes = [...document.querySelectorAll('.facts [type=checkbox][name="id"]')];
-  if (event.target.matches("[data-all]")) {
-    for (const box of boxes) box.checked = event.target.checked;
+// A file of any size goes to the memory API itself.
+async function takeIn(form) {
+  const sent = { method: "POST", headers: { ...headers(), "Content-Type": "application/jsonl" }, body: form.elements.file.files[0] };
+  const answer = await fetch(form.dataset.import, sent).catch(() => null);
+  const done = await answer?.json().catch(() => null);
+  if (!answer?.ok) return say(answer?.status === 422 ? form.dataset.wrong : "The file was not taken in: the server does not answer. Try again.");
+  form.reset();
+  const refused = done.refused.map(({ line, reason }) => `line ${line}: ${reason.replaceAll("_", " ")}`);
+  const why = refused.length ? `, ${refused.length + done.refused_more} refused (${refused.slice(0, 5).join("; ")})` : "";
+  say(`Taken in: ${done.created.length} new facts; ${done.known} were known already${why}.`);
+  look();
+}
+
+const boxes = () => [...document.querySelectorAll('.facts [type=checkbox][name="id"]')];
+const tick = (is) => boxes().forEach((box) => { box.checked = is; });
+document.addEventListener("change", ({ target }) => {
+  if (target.matches("[data-all]")) {
+    tick(target.checked);
     // All are also those on this page; without those on this page, it is not all.
     for (const other of document.querySelectorAll("[data-all]")) {
-      if (event.target.id === "choose-all" || !event.target.checked) other.checked = event.target.checked;
+      if (target.id === "choose-all" || !target.checked) other.checked = target.checked;
     }
   }
   // "All" goes without a look at the boxes: whoever spares one fact must not lose it.
-  else if (boxes.includes(event.target) && !event.target.checked) {
+  else if (boxes().includes(target) && !target.checked) {
     for (const all of document.querySelectorAll("[data-all]")) all.checked = false;
   }
 });
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
-    const within = document.activeElement?.closest(".fact, .aside, .problem");
+    const within = document.activeElement?.closest(".fact, .held, #said");
     within?.querySelector("[data-escape], [data-close]")?.click();
   }
-  const typing = document.activeElement?.matches("input, textarea, select");
-  if (event.key === "/" && !typing) {
+  const isWriting = document.activeElement?.matches("input, textarea, select");
+  if (event.key === "/" && !isWriting) {
     const search = document.getElementById("find-text");
     if (search) event.preventDefault();
     search?.focus();
   }
-});
-
-// What somebody opened or rewrote in a part stays so when that is shown anew.
-let begun = null;
-document.body.addEventListener("htmx:beforeSwap", (event) => {
-  const part = event.detail.target;
-  if (part.id !== "held") return;
-  const words = [...part.querySelectorAll("textarea[id]")].filter((each) => each.value !== each.defaultValue);
-  begun = { open: [...part.querySelectorAll("details[id]")].map((each) => [each.id, each.open]), words: words.map((each) => [each.id, each.value]) };
-});
-document.body.addEventListener("htmx:afterSwap", (event) => {
-  if (event.detail.target.id !== "held" || !begun) return;
-  for (const [id, open] of begun.open) document.getElementById(id)?.toggleAttribute("open", open);
-  for (const [id, value] of begun.words) if (document.getElementById(id)) document.getElementById(id).value = value;
-  begun = null;
 });
 
 // In the server's own words where it is long, so that nothing jumps between two sorts of them.
@@ -303,27 +340,6 @@ function count() {
   }
 }
 setInterval(count, 1000);
-document.body.addEventListener("htmx:afterSwap", count);
-
-// What needs a script is shown by the script, also in what comes later.
-function reveal() {
-  if (document.getElementById("chat").hidden) return;
-  for (const element of document.querySelectorAll("[data-needs-script][hidden]")) element.hidden = false;
-}
-document.body.addEventListener("htmx:afterSettle", reveal);
-
-// A file of any size goes to the memory API itself.
-document.addEventListener("change", async (event) => {
-  const form = event.target.closest("[data-import]");
-  if (!form || event.target.type !== "file" || !event.target.files.length) return;
-  const sent = { method: "POST", headers: { ...headers(), "Content-Type": "application/jsonl" }, body: event.target.files[0] };
-  const answer = await fetch(form.dataset.import, sent).catch(() => null);
-  const done = await answer?.json().catch(() => null);
-  if (!answer?.ok) return say(answer?.status === 422 ? form.dataset.wrong : "The file was not taken in: the server does not answer. Try again.");
-  const refused = done.refused.map(({ line, reason }) => `line ${line}: ${reason.replaceAll("_", " ")}`);
-  const why = refused.length ? `, ${refused.length + done.refused_more} refused (${refused.slice(0, 5).join("; ")})` : "";
-  say(`Taken in: ${done.created.length} new facts; ${done.known} were known already${why}.`);
-});
 
 // The chat needs who one is, and the SDK; where that is not built, the page says so.
 async function chat() {
@@ -331,7 +347,6 @@ async function chat() {
   try {
     const [{ Client }, { begin }] = await Promise.all([import("./langgraph.js"), import("./chat.js")]);
     begin(Client);
-    reveal();
   } catch {
     const place = document.getElementById("chat");
     place.hidden = true;
@@ -340,7 +355,10 @@ async function chat() {
 }
 document.addEventListener("palimpsest:entered", chat);
 
-bringIntoMenu(document.querySelector("nav [aria-current]"));
+const find = document.getElementById("find");
+if (document.querySelector("[data-login]") ? token() : kept("text")) {
+  view.hidden = true; // what is found is not all that is there
+  show(location.href).finally(() => { view.hidden = false; });
+} else if (find?.matches("[data-live]") && isTyped(find)) seek(find, find); // before this script was there
 count();
-enter();
 chat();
