@@ -14,6 +14,7 @@ from langchain_core.output_parsers import BaseOutputParser
 from langchain_core.runnables import Runnable, RunnableSequence
 
 from memory.extraction.form import FACT_LISTS, Answer
+from memory.forms import read_as
 from memory.model_calls import reason_logged, status_of
 
 logger = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ def _answer_in(value: object, text: str) -> Answer | None:
     if isinstance(value, list):  # some models leave the object around the list out
         return Answer(facts=tuple(value)) if all(map(_is_fact, value)) else None
     if isinstance(value, Mapping) and not value.keys().isdisjoint((*FACT_LISTS, "profile")):
-        return Answer.model_validate({**value, "unread": 0})  # a count of ours, which no model gives
+        return read_as(Answer, {**value, "unread": 0}, ())  # a count of ours, which no model gives
     return None
 
 

@@ -20,8 +20,7 @@ MAX_CONTEXT_CHARS: Final = 600
 MAX_PASSED_CHARS: Final = 240
 # A reply of so few words may lean on what was said before without pointing at it: "I'd rather have the red one."
 _LEANING: Final = 12
-_SENTENCE_END = re.compile(r"[.!?…][\"')\]]*\s|[。！？\n]")  # noqa: RUF001 - full-width punctuation is meant
-_SPACE = re.compile(r"\s")
+_SENTENCE_ENDS: Final = (". ", "! ", "? ", "\n", "。", "！", "？")  # noqa: RUF001 - full-width punctuation is meant
 
 
 def in_pieces(messages: Iterable[StoredMessage]) -> list[StoredMessage]:
@@ -43,16 +42,16 @@ def _cut(text: str) -> Iterator[str]:
 
     A part ends with the last sentence in its second half, or else with the last word there, or else anywhere.
     """
-    start = 0
-    while start < len(text):
-        half, end = start + MAX_USER_CHARS // 2, start + MAX_USER_CHARS
-        if end < len(text):
-            sentences = [found.end() for found in _SENTENCE_END.finditer(text, half, end)]
-            spaces = [found.end() for found in _SPACE.finditer(text, half, end)]
-            end = (sentences or spaces or [end])[-1]
-        if part := text[start:end].strip():
-            yield part
-        start = end
+    while len(text := text.strip()) > MAX_USER_CHARS:
+        ends = (
+            max(text.rfind(mark, MAX_USER_CHARS // 2, MAX_USER_CHARS) for mark in marks)
+            for marks in (_SENTENCE_ENDS, " ")
+        )
+        end = next((at + 1 for at in ends if at > 0), MAX_USER_CHARS)
+        yield text[:end].rstrip()
+        text = text[end:]
+    if text:
+        yield text
 
 
 def new_messages(messages: Sequence[StoredMessage]) -> list[StoredMessage]:

@@ -16,8 +16,6 @@ from pydantic import (
     Field,
     OnErrorOmit,
     ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
 )
 
 from memory.config import MEANINGS, Category, MemoryConfig, Topic
@@ -69,11 +67,6 @@ class FoundFact(BaseModel):
     )
     valid_until: str | None = Field(default=None, description="until when, in the same form")
 
-    @property
-    def cites(self) -> bool:
-        """Whether it names any message, also one that is not there."""
-        return "message" in self.model_fields_set
-
     @classmethod
     def of(cls, value: object) -> Self:
         """Return what can be read of a value; of one that is no object, the text that it may be, and no action."""
@@ -95,23 +88,12 @@ def _found(value: object) -> list[FoundFact]:
     return [each if isinstance(each, FoundFact) else FoundFact.of(each) for each in listed]
 
 
-def _or_none(value: object, read: ValidatorFunctionWrapHandler) -> Any:
-    try:
-        return read(value)
-    except ValidationError:
-        return None
-
-
-def _pairs(value: object) -> list[tuple[str, str]]:
-    """Return the sections of a profile, told as a list or as one object."""
-    if isinstance(value, Mapping):
-        value = [{"section": name, "text": text} for name, text in value.items()]
-    given = [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
-    pairs = ((each.get("section"), each.get("text")) for each in given[: 2 * len(SECTIONS)])
-    return [(name, text) for name, text in pairs if isinstance(name, str) and isinstance(text, str)]
-
-
-_Listed: Final = BeforeValidator(lambda value: value if isinstance(value, list) else [])
+def _by_name(value: object) -> Any:
+    """Return the sections of a profile by their names, as some models tell them, also of a list of objects."""
+    if not isinstance(value, list):
+        return value
+    told = (each for each in value if isinstance(each, Mapping) and isinstance(each.get("text"), str))
+    return {str(each.get("section")): each["text"] for each in told}
 
 
 class Answer(BaseModel, frozen=True):
@@ -129,10 +111,10 @@ class Answer(BaseModel, frozen=True):
     facts: Annotated[tuple[FoundFact, ...], BeforeValidator(_found)] = Field(
         default=(), validation_alias=AliasChoices(*FACT_LISTS)
     )
-    profile: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs)] = ()
-    sensitive: Annotated[tuple[int, ...] | None, WrapValidator(_or_none)] = None
-    secrets: Annotated[tuple[OnErrorOmit[str], ...], _Listed] = ()
-    orders: Annotated[tuple[OnErrorOmit[int], ...], _Listed] = ()
+    profile: Annotated[dict[str, OnErrorOmit[str]], BeforeValidator(_by_name)] = {}
+    sensitive: tuple[int, ...] | None = None
+    secrets: tuple[OnErrorOmit[str], ...] = ()
+    orders: tuple[OnErrorOmit[int], ...] = ()
     unread: int = 0
 
 

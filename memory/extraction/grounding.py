@@ -5,6 +5,7 @@ No word of a language is known here. What the words mean, the model has said; th
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Final
 
@@ -27,27 +28,25 @@ def stands_in(quote: str, text: str) -> bool:
     return any(parts) and all(part in said for part in parts)
 
 
-def unfounded(text: str, said: str, day: date | None) -> str:
-    """Return the first number or date of a text that nobody said; empty if there is none.
+def unfounded(text: str, said: str, day: date | None) -> bool:
+    """Say whether a text has a number or a date that nobody said.
 
     Args:
         text: A fact, or a section of the profile.
         said: All that may lend it digits.
         day: The day of the message. A date near it may have been told in words; far from it, nobody can look that up.
     """
-    plain = unicodedata.normalize("NFKC", text)
-    said = unicodedata.normalize("NFKC", said)
-    # Each number as a whole and by its parts.
-    known = {_bare(_UNJOINED.sub("", found)) for found in _NUMBER.findall(said)} | set(map(_bare, _RUN.findall(said)))
-    if day:
-        known |= {str(year) for year in range(day.year - 2, day.year + 3)}
-    for found in _DAY.findall(plain):
-        if not _is_near(found, day) and not set(map(_bare, _RUN.findall(found))) <= known:
-            return str(found)
-    for found in _NUMBER.findall(_DAY.sub(" ", plain)):
-        if _bare(_UNJOINED.sub("", found)) not in known and not set(map(_bare, _RUN.findall(found))) <= known:
-            return str(found)
-    return ""
+    known = {each for number in _numbers(said) for each in number}
+    if day:  # "on the 7th" may be said of that day itself
+        known |= {*map(str, (day.month, day.day, *range(day.year - 2, day.year + 3)))}
+    far = _DAY.sub(lambda found: " " if _is_near(found[0], day) else found[0], text)
+    return not all(whole in known or known.issuperset(parts) for whole, *parts in _numbers(far))
+
+
+def _numbers(text: str) -> Iterator[list[str]]:
+    """Yield each number of a text as a whole, then its parts, without leading zeros."""
+    for found in _NUMBER.findall(unicodedata.normalize("NFKC", text)):
+        yield [digits.lstrip("0") or "0" for digits in (_UNJOINED.sub("", found), *_RUN.findall(found))]
 
 
 def has_blank(text: str, said: str) -> bool:
@@ -57,10 +56,6 @@ def has_blank(text: str, said: str) -> bool:
 
 def _compared(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).replace("\u2019", "'").casefold().split())
-
-
-def _bare(digits: str) -> str:
-    return digits.lstrip("0") or "0"
 
 
 def _is_near(told: str, day: date | None) -> bool:

@@ -75,56 +75,43 @@ class Validation:
             self._take(fact)
         surplus = max(0, len(answer.facts) - MAX_FACTS_PER_ANSWER + answer.unread)
         # A section tells of all messages together, so that none can be told from an order that is among them.
-        sections = [self._section(name, text) for name, text in (() if orders else answer.profile)]
+        sections = [self._section(name, text) for name, text in answer.profile.items() if not orders]
         self._refused += [Refusal(reason="too_many")] * surplus
+        # Of an answer that breaks off, or marks nothing, nobody knows what is harmless.
+        marked = self.new if surplus or answer.sensitive is None else _numbered(self.new, *answer.sensitive)
         return Extraction(
             changes=tuple(dict.fromkeys(self._changes)),
             refused=(*self._refused, *(each for each in sections if isinstance(each, Refusal))),
             profile=tuple(each for each in sections if isinstance(each, Section)),
-            harmless=frozenset() if surplus else self._harmless(answer.sensitive),
+            harmless=frozenset(_source_ids(self.new)).difference(_source_ids(marked), self._sensitive),
             secrets=(*told, *self._secrets),
             orders=frozenset(orders),
         )
 
     def _take(self, fact: FoundFact) -> None:
         """Add the change of one fact, or its refusal, and note what it says of the message that it rests on."""
-        cited, known = _numbered(self.new, fact.message) or self.new, fact.known or 0
+        known, sources = fact.known or 0, self._sources(fact)
+        rests_on = sources or self.new
         if fact.topic != "none":
-            self._sensitive.update(_source_ids(cited))
+            self._sensitive.update(_source_ids(rests_on))
         # A correction of no fact that was shown is news.
         target = self.task.shown[known - 1] if fact.action != "new" and 1 <= known <= len(self.task.shown) else None
-        sources = self._sources(fact)
         reason = next(self._objections(fact, target, sources), None)
-        if reason is None:
-            last = sources[-1]
-            change = Change(action="new", sources=_source_ids(sources), said_at=last.time, said_after=last.edit)
-            if target:
-                action = fact.action or "corrects"
-                change = replace(change, action=action, target=target.id, target_revision=target.revision)
-            if change.action in ("new", "corrects"):
-                begin, end = _period(fact, day_written(last, self.task.zone))
-                change = replace(
-                    change, content=fact.content or "", category=fact.category or "context",
-                    confidence=fact.confidence or 0.0, valid_from=begin, valid_to=end, topic=fact.topic or "",
-                )  # fmt: skip
+        last, content = rests_on[-1], (fact.content or "")[: self.task.config.max_fact_chars]
+        change = Change(action="new", sources=_source_ids(rests_on), said_at=last.time, said_after=last.edit)
+        if target:
+            action = fact.action or "corrects"
+            change = replace(change, action=action, target=target.id, target_revision=target.revision)
+        if change.action in ("new", "corrects"):
+            begin, end = _period(fact, day_written(last, self.task.zone))
+            change = replace(
+                change, content="" if reason == "secret" else content, category=fact.category or "context",
+                confidence=fact.confidence or 0.0, valid_from=begin, valid_to=end, topic=fact.topic or "",
+            )  # fmt: skip
+        if reason:
+            self._refused.append(change.refused(reason))
+        else:
             self._changes.append(change)
-            return
-        self._refused.append(
-            Refusal(
-                reason=reason,
-                content="" if reason == "secret" else (fact.content or "")[: self.task.config.max_fact_chars],
-                category=fact.category or "context",
-                confidence=fact.confidence or 0.0,
-                sources=_source_ids(cited),
-                said_at=cited[-1].time,
-            )
-        )
-
-    def _harmless(self, numbers: Sequence[int] | None) -> frozenset[str]:
-        """Return the messages in which the answer found nothing sensitive; none where it does not say it of any."""
-        if numbers is None:
-            return frozenset()
-        return frozenset(_source_ids(self.new)).difference(self._sensitive, _source_ids(_numbered(self.new, *numbers)))
 
     @cached_property
     def _told(self) -> tuple[str, frozenset[str]]:
@@ -216,9 +203,7 @@ class Validation:
         rests_on = [each.text for each in sources if stands_in(fact.quote or each.text, each.text)] or lines
         if not self._ordered.isdisjoint(rests_on):
             yield "instruction_like"
-        # "On the 7th" may be said of the message's own day.
-        days = [day.isoformat() for each in sources if (day := day_written(each, self.task.zone))]
-        said = " ".join((self._user_text, *lines, *days, target.content if target else ""))
+        said = " ".join((self._user_text, *lines, target.content if target else ""))
         if unfounded(fact.content or "", said, day_written(sources[-1], self.task.zone)):
             yield "unfounded"
 
@@ -243,7 +228,7 @@ class Validation:
         shared, at = max((len(wanted & own), -at) for at, own in enumerate(self._words_of_new))
         if shared >= _GROUNDED * len(wanted):
             return [self.new[-at]]
-        return [] if fact.cites else self.new
+        return [] if "message" in fact.model_fields_set else self.new
 
 
 def _period(fact: FoundFact, said: date | None) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from memory.screening import secrets
 from memory.screening.judge import Judge, unpacked
-from memory.text import normalize, one_line
+from memory.text import normalize, one_line, sentences
 
 JUDGES_FILE: Final = Path(__file__).with_name("judges.json")
 _LEARNED: Final = json.loads(JUDGES_FILE.read_text("utf-8"))
@@ -33,7 +33,6 @@ _MARKUP = re.compile(
 )
 # An answer of more words says itself what it is about.
 _FEW_WORDS: Final = 6
-_SENTENCES = re.compile(r"(?<=[.!?])\s|\n")
 # Letters one by one: "I G N O R E", also with dots or hyphens between them; wider gaps part the words. Four letters at
 # least, as "U. S. A." is a name.
 _SPACED = re.compile(r"(?<![^\W_])(?:[^\W\d_][ .-]){3,40}[^\W\d_](?![^\W_])")
@@ -55,18 +54,15 @@ def screened(text: str) -> Verdict | None:
 @lru_cache(maxsize=4096)
 def secrecy(text: str) -> Literal["secret", "suspected"] | None:
     """Say whether a text holds a key or a payment card's number, or may hold a password, a passphrase or a code."""
-    composed = compatible(text)
-    lines = {one_line(_UNSEEN.sub("", text)), composed}
-    if any(map(secrets.is_known_secret, lines)):
+    line = compatible(text)
+    if secrets.is_known_secret(line):
         return "secret"
-    may_hold = any(map(secrets.may_hold_secret, lines)) or SECRET_JUDGE.holds(composed)
-    return "suspected" if may_hold else None
+    return "suspected" if secrets.may_hold_secret(line) or SECRET_JUDGE.holds(line) else None
 
 
 def secret_parts(text: str) -> list[str]:
     """Return the sentences of a text that may hold a secret; all of it where only several together do."""
-    found = [part for part in _SENTENCES.split(text) if part.strip() and secrecy(part)]
-    return found or ([text] if secrecy(text) else [])
+    return list(filter(secrecy, sentences(text))) or list(filter(secrecy, [text]))
 
 
 def answers_with_secret(before: Sequence[str], text: str) -> bool:
@@ -78,8 +74,8 @@ def answers_with_secret(before: Sequence[str], text: str) -> bool:
     """
     if len(text.split()) > _FEW_WORDS or not any(map(str.isdigit, text)):
         return False
-    questions = [part.rstrip() for each in before[-2:] for part in _SENTENCES.split(each)]
-    return any(secrecy(f"{part.rstrip('?')}: {text}") for part in questions if part.endswith("?"))
+    questions = [part for each in before[-2:] for part in sentences(each) if part.endswith("?")]
+    return any(secrecy(f"{part.rstrip('?')}: {text}") for part in questions)
 
 
 def admitted(text: str, field: str) -> Verdict | None:
@@ -98,11 +94,11 @@ def without_suspects(text: str, *, is_released: bool = False) -> tuple[str, int]
         is_released: Whether what is merely suspected to be a secret may stay: a person was asked, or would be.
     """
     passed: tuple[Verdict | None, ...] = (None, "suspected") if is_released else (None,)
-    sentences = [part for part in _SENTENCES.split(text) if part.strip()]
-    kept = [sentence for sentence in sentences if screened(sentence) in passed]
+    parts = sentences(text)
+    kept = [part for part in parts if screened(part) in passed]
     told = " ".join(kept)
     # A secret or an order may also reach from one sentence into the next.
-    return (told, len(sentences) - len(kept)) if screened(told) in passed else ("", len(sentences))
+    return (told, len(parts) - len(kept)) if screened(told) in passed else ("", len(parts))
 
 
 @lru_cache(maxsize=16_384)

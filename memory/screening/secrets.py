@@ -61,7 +61,7 @@ _DENSE = re.compile(r"[A-Za-z0-9_+/=-]{24,}")
 _LONGEST_PHRASE: Final = 24  # the longest seed phrase of a wallet (BIP 39)
 # What is said about a password without saying it.
 _ABOUT: Final = word_set("""
-    a an the not no too very always never now still stored kept saved managed weak strong long short expired wrong
+    a an the not no too very always never stored kept saved managed weak strong long short expired wrong
     lost old new safe secret required needed unknown being in on something that what changed different same
     difficult easy hard important broken my his her their your our its at by with to of for from than but and or which
     who if because only also already often again every each all any both shared written known given used set reused
@@ -94,8 +94,6 @@ def may_hold_secret(text: str) -> bool:
 def _is_value(value: str) -> bool:
     """Say whether words are a password themselves: one with a sign in it, or words that say nothing about one."""
     words = [bare for word in value.split() if (bare := word.strip("\"'`\u201c\u201d,()"))]
-    while words and words[0].casefold() in ("now", "currently", "still", "actually"):
-        words = words[1:]
     if not words or len(words) > _LONGEST_PHRASE:
         return False
     first = words[0].replace("'", "").replace("\u2019", "")

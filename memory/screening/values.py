@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import accumulate, takewhile
 from typing import Final, Self
 
 from memory.screening.door import compatible
@@ -54,15 +55,11 @@ class SecretValues:
         digests = dict(self.digests)
         lengths = frozenset(digests.values())
         longest, runs = max(lengths, default=0), _runs(text) if lengths else []
-        for at in range(len(runs)):
-            joined = ""
-            for run in runs[at : at + longest]:
-                joined += run
-                if len(joined) > longest:
-                    break
-                if len(joined) in lengths and self._digest(joined) in digests:
-                    return True
-        return False
+        return any(
+            len(joined) in lengths and self._digest(joined) in digests
+            for at in range(len(runs))
+            for joined in takewhile(lambda each: len(each) <= longest, accumulate(runs[at : at + longest]))
+        )
 
     def _digest(self, value: str) -> str:
         return blake2b(value.encode("utf-8", "replace"), key=self.key.encode(), digest_size=8).hexdigest()

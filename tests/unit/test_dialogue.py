@@ -8,6 +8,7 @@ from memory.extraction.dialogue import (
     MAX_CONTEXT_CHARS,
     MAX_PASSED_CHARS,
     MAX_USER_CHARS,
+    in_pieces,
     render_dialogue,
     shortened,
 )
@@ -55,6 +56,25 @@ def test_what_follows_the_last_new_words_is_read_with_those_after_it() -> None:
     assert render_dialogue([asked, answer]).splitlines() == ["[1] user, Sunday 2026-11-22: Hi, I'm Ada."]
     again = render_dialogue([replace(asked, seen=True), answer, told]).splitlines()
     assert [line.partition(": ")[2] for line in again] == ["Hi, I'm Ada.", "Hi Ada!", "I like figs."]
+
+
+@pytest.mark.parametrize(
+    ("text", "begin"),
+    [
+        ("I like figs, and plums. " * 400, "I like"),
+        ("無花果が好きです。" * 900, "無花果"),
+        ("figs plums " * 800, ""),
+        ("figsplums" * 900, ""),
+        (" \n" + "I like figs.\n\n" * 500, "I like"),
+    ],
+)
+def test_a_long_message_is_cut_at_the_end_of_a_sentence_or_a_word_and_nothing_of_it_is_lost(
+    text: str, begin: str
+) -> None:
+    pieces = [each.text for each in in_pieces([StoredMessage("1", "user", text, NOVEMBER)])]
+    assert "".join("".join(pieces).split()) == "".join(text.split())
+    assert all(each.startswith(begin) and MAX_USER_CHARS // 2 <= len(each) <= MAX_USER_CHARS for each in pieces[:-1])
+    assert {word for each in pieces for word in each.split()} <= {*text.split()} or " " not in text.strip()
 
 
 @given(st.text(max_size=300), st.integers(10, 100))
