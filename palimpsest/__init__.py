@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphs.chat import build_graph
-    from graphs.middleware import MemoryContext, PalimpsestMemory, PalimpsestState, PalimpsestSummary
+    from graphs.middleware import (
+        FlushingSummarization,
+        MemoryContext,
+        PalimpsestMemory,
+        PalimpsestState,
+        PalimpsestSummary,
+    )
     from graphs.persistence.postgres_saver import open_postgres_checkpointer
     from graphs.persistence.postgres_store import open_postgres_store
     from graphs.persistence.sqlite_saver import open_checkpointer
@@ -67,6 +73,7 @@ __all__ = [
     "Fact",
     "FactNotFound",
     "FactStore",
+    "FlushingSummarization",
     "MemoryConfig",
     "MemoryContext",
     "MemoryData",
@@ -120,7 +127,13 @@ _HOMES: Mapping[str, Sequence[str]] = {
     "graphs.process.deployment": ("Deployment", "configured_service", "service_of_process"),
     "graphs.process.embedders": ("Embedder",),
     "graphs.process.events": ("aemit", "emit", "memory_event_schemas"),
-    "graphs.middleware": ("MemoryContext", "PalimpsestMemory", "PalimpsestState", "PalimpsestSummary"),
+    "graphs.middleware": (
+        "FlushingSummarization",
+        "MemoryContext",
+        "PalimpsestMemory",
+        "PalimpsestState",
+        "PalimpsestSummary",
+    ),
     "graphs.process.models": ("load_chat_model",),
     "graphs.persistence.postgres_saver": ("open_postgres_checkpointer",),
     "graphs.persistence.postgres_store": ("open_postgres_store",),

@@ -49,7 +49,6 @@ from graphs.turn.prepared import Due
 from graphs.turn.prompt import Prompt, noted, sources_of, with_recalled
 from graphs.turn.run import Run, Thread
 from graphs.turn.state import merge_messages
-from memory.context.summarizer import FlushHook
 from memory.context.tokens import TokenCounter
 from memory.door import tolerated
 from memory.namespaces import Owner
@@ -249,7 +248,9 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
 
     after_agent = without_await(aafter_agent)
 
-    def cut_hook(self, state: Mapping[str, Any], run: Callable[[], Run]) -> FlushHook:
+    def cut_hook(
+        self, state: Mapping[str, Any], run: Callable[[], Run]
+    ) -> Callable[[list[BaseMessage]], Awaitable[None]]:
         """Return what writes down the messages that a summary is about to take the place of."""
 
         async def write_cut(leaving: list[BaseMessage]) -> None:

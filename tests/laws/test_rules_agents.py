@@ -24,9 +24,16 @@ from langgraph.runtime import Runtime
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
-from palimpsest import FactStore, MemoryContext, PalimpsestMemory, PalimpsestState, PalimpsestSummary
+from palimpsest import (
+    FactStore,
+    FlushingSummarization,
+    MemoryContext,
+    PalimpsestMemory,
+    PalimpsestState,
+    PalimpsestSummary,
+)
 from tests.fakes import RecordingModel, learns
-from tests.laws.talk import AGENTS, LONG, Talk
+from tests.laws.talk import AGENTS, LONG, Failing, Talk, failing
 
 CALL = {"name": "weather", "args": {"city": "Bergen"}, "id": "1", "type": "tool_call"}
 
@@ -49,6 +56,11 @@ def summarizing() -> SummarizationMiddleware[Any, Any]:
     return SummarizationMiddleware(model, trigger=("messages", 4), keep=("messages", 1))
 
 
+def flushing(memory: PalimpsestMemory, keep: int = 1) -> FlushingSummarization:
+    model = RecordingModel(respond=lambda _: "I like nothing.")
+    return FlushingSummarization(model, memory=memory, trigger=("messages", 4), keep=("messages", keep))
+
+
 def clearing() -> ContextEditingMiddleware[Any, Any]:
     return ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1, keep=0)])
 
@@ -60,6 +72,8 @@ def retrying() -> ToolRetryMiddleware[Any, Any]:
 ORDERS: dict[str, Order] = {
     "memory, summarization": lambda memory: [memory, summarizing()],
     "summarization, memory": lambda memory: [summarizing(), memory],
+    "memory, flushing": lambda memory: [memory, flushing(memory)],
+    "flushing, memory": lambda memory: [flushing(memory), memory],
     "memory, context editing": lambda memory: [memory, clearing()],
     "context editing, memory": lambda memory: [clearing(), memory],
     "memory, tool retry": lambda memory: [memory, retrying()],
@@ -90,6 +104,42 @@ async def test_beside_others_all_that_people_said_is_learned_and_each_of_it_once
             await talk.learn()
     assert await talk.learn() == [f"Likes fruit number {number}" for number in range(6)]
     assert talk.read() == Counter(said)
+
+
+def history() -> list[BaseMessage]:
+    """What a client brings along that memory has never seen, of more tokens than LangChain's summary is made of."""
+    told = [(HumanMessage(f"I like fruit number {n}. {LONG * 20}"), AIMessage("Noted.")) for n in range(6)]
+    return [message for pair in told for message in pair]
+
+
+async def test_what_langchains_summary_takes_away_is_learned(door: str) -> None:
+    talk = Talk(door, around=lambda memory: [memory, flushing(memory)])
+    await talk.run({"messages": [*history(), HumanMessage("I like plums.")]})
+    assert len((await talk.values())["messages"]) == 3  # the summary, the question and its answer
+    assert await talk.learn() == [*(f"Likes fruit number {n}" for n in range(6)), "Likes plums"]
+    assert "Likes fruit number 5" in talk.stored()
+    await talk.say("Thanks.")
+    await talk.learn()
+    assert {times for text, times in talk.read().items() if text.startswith("I like")} == {1}
+
+
+async def test_while_the_store_is_away_langchains_summary_waits() -> None:
+    store = Failing()
+    talk = Talk("agent", store=store, around=lambda memory: [memory, flushing(memory)])
+    with failing(store):
+        await talk.run({"messages": [*history(), HumanMessage("I like plums.")]})
+        assert len((await talk.values())["messages"]) == 14
+    await talk.restarted().say("Are you there?")
+    assert set(await talk.learn()) >= {f"Likes fruit number {n}" for n in range(6)}
+
+
+async def test_an_answer_whose_question_langchains_summary_took_is_in_the_journal(door: str) -> None:
+    talk = Talk(door, tools=[weather], around=lambda memory: [memory, flushing(memory, keep=2)])
+    calls = [AIMessage("", tool_calls=[{**CALL, "id": str(n)}]) for n in range(3)]
+    talk.chat.replies = [*calls, "It rains."]
+    await talk.say("I like figs. How is the weather?")
+    await talk.learn()
+    assert "It rains." in talk.stored()
 
 
 class Jumps(AgentMiddleware[Any, Any, Any]):
