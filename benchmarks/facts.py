@@ -112,8 +112,8 @@ def main() -> int:
         rows = [
             row("injection text, first time", format_all(facts), copied, 0.25),
             row("merge 5 facts, pure", merge(facts), copied, 0.35),
-            row("create and delete, in memory", create_and_delete(in_memory), rewritten, 1.7),
-            row("create and delete, SQLite", create_and_delete(on_disk), rewritten, 3.2),
+            row("create and delete, in memory", create_and_delete(in_memory), rewritten, 0.5),
+            row("create and delete, SQLite", create_and_delete(on_disk), rewritten, 1.0),
         ]
     return verdict(rows, times)
 

@@ -81,7 +81,8 @@ def sanitize(text: str, max_chars: int | None = None) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     # What is printable has nothing to drop; Python tells that many times faster than a pattern does.
-    kept = text if text.replace("\n", "").replace("\t", "").isprintable() else _DROPPED.sub("", text)
+    is_clean = text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable()
+    kept = text if is_clean else _DROPPED.sub("", text)
     composed = kept if kept.isascii() else _composed(kept, "NFC")
     return composed if max_chars is None else composed[:max_chars]
 

@@ -6,6 +6,7 @@ from calendar import monthrange
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from itertools import count
 from typing import Annotated, Any, Final, Literal
 
@@ -82,7 +83,7 @@ def checked_content(value: object, max_chars: int = MAX_CONTENT_CHARS) -> str:
     content = sanitize(value).strip()
     if len(content) > max_chars:
         raise ValueError(f"content must have at most {max_chars} characters, not {len(content)}")
-    if not normalize(content):
+    if not (content.isascii() and content[:1].isalnum()) and not normalize(content):  # the first is faster
         raise ValueError("content must say something, not only white space or punctuation")
     return content
 
@@ -115,6 +116,7 @@ def checked_period(value: object) -> str:
     return value if isinstance(value, str) and period_end(value) is not None else ""
 
 
+@lru_cache(4096)
 def moment(text: str) -> datetime | None:
     """Return the time that ISO 8601 text names, UTC where it has no offset; `None` for any other text.
 

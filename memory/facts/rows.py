@@ -90,13 +90,14 @@ def _confirmations_in(items: Iterable[Item | None], epoch: str) -> dict[str, Con
     return {item.key: Confirmations.of_item(item) for item in items if item and belongs(item.value, epoch)}
 
 
-def _rows_in(owner: Owner, items: Iterable[Item], epoch: str) -> tuple[dict[str, Fact], dict[str, str]]:
+def _rows_in(owner: Owner, items: Sequence[Item], epoch: str) -> tuple[dict[str, Fact], dict[str, str]]:
     """Return facts by their ids, and the keys of those that a hand put elsewhere than under their ids."""
     rows: dict[str, Fact] = {}
     homes: dict[str, str] = {}
+    ours = {item.key for item in items if is_fact_id(item.key)}
     # Rows of our own writes first: where a hand copied one, the copy gets another id.
-    for item, fact in _read(sorted(items, key=lambda item: not is_fact_id(item.key)), epoch):
-        own = item.key if is_fact_id(item.key) else fact.id
+    for item, fact in _read(sorted(items, key=lambda item: item.key not in ours), epoch):
+        own = item.key if item.key in ours else fact.id
         ids = chain([own] if own else [], fact_ids(owner.due_key, fact.content))
         fact_id = next(each for each in ids if each not in rows)
         rows[fact_id] = fact if fact.id == fact_id else replace(fact, id=fact_id)

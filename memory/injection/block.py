@@ -2,10 +2,11 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 from memory import prompts
@@ -113,7 +114,7 @@ def fitting_facts(
     A fact that is too long by itself is left out; of the others none is passed over for one that comes later.
     """
     room = max_tokens - token_counter(_FRAME)
-    return [facts[at] for at in _fitting(_sections(texts), [*map(fact_line, facts)], room, token_counter)]
+    return [facts[at] for at in _fitting(_sections(texts), map(fact_line, facts), room, token_counter)]
 
 
 def fact_line(fact: Fact) -> str:
@@ -144,10 +145,13 @@ def line_of(document: Document) -> str:
 
 def _block_text(sections: str, facts: Iterable[Fact], max_tokens: int, token_counter: TextCounter) -> str:
     active = sorted((fact for fact in facts if fact.status == "active"), key=lambda fact: -fact.confidence)
-    lines = [_labelled(fact, shown) for fact in active if (shown := escape(fact.content))]
-    kept = [lines[place] for place in _fitting(sections, lines, max_tokens, token_counter)]
+
+    def lines() -> Iterator[str]:
+        return (_labelled(fact, shown) for fact in active if (shown := escape(fact.content)))
+
+    kept = _fitting(sections, lines(), max_tokens, token_counter).values()
     # Without a section, the first fact is cut where no fact fits whole: a part of it is more than nothing.
-    text = _join(sections, kept or (() if sections else lines[:1]))
+    text = _join(sections, kept or (() if sections else [*islice(lines(), 1)]))
     if token_counter(text) <= max_tokens:
         return text
     if token_counter(CUT_MARK) > max_tokens:
@@ -174,22 +178,22 @@ def _sections(texts: Mapping[str, object]) -> str:
     return "\n\n".join(parts)
 
 
-def _join(sections: str, lines: Sequence[str]) -> str:
+def _join(sections: str, lines: Collection[str]) -> str:
     facts = "\n".join(["Facts:", *lines]) if lines else ""
     return "\n\n".join(filter(None, [sections, facts]))
 
 
-def _fitting(sections: str, lines: Sequence[str], max_tokens: int, token_counter: TextCounter) -> list[int]:
-    """Return the places of the first lines that fit together with the sections, without those that do not alone."""
+def _fitting(sections: str, lines: Iterable[str], max_tokens: int, token_counter: TextCounter) -> dict[int, str]:
+    """Return the first lines that fit together with the sections, by their places, without those that do not alone."""
     room = left = max_tokens - token_counter(_join(sections, [""])) + 1  # no new line behind the last
-    kept: list[int] = []
+    kept: dict[int, str] = {}
     for place, line in enumerate(lines):
         tokens = token_counter(line + "\n")
         if tokens <= left:
-            kept.append(place)
+            kept[place] = line
             left -= tokens
         elif tokens <= room:
             break
-    while kept and token_counter(_join(sections, [lines[place] for place in kept])) > max_tokens:
-        kept.pop()  # tokens of joined texts do not add up exactly
+    while kept and token_counter(_join(sections, kept.values())) > max_tokens:
+        kept.popitem()  # tokens of joined texts do not add up exactly
     return kept
