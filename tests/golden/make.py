@@ -1,7 +1,7 @@
 """Makes the golden store anew, as files of SQLite and as rows of Postgres: `python -m tests.golden.make`.
 
-It is one life of memory, made through public names and the API alone, under a clock that stands still. From the release
-on it is made no more: `tests/laws/test_rules_golden.py` reads what an earlier version wrote.
+It is one life of memory, made through public names and the API alone, under a clock that stands still. From the first
+release on it is made no more: `tests/laws/test_rules_golden.py` reads what an earlier version wrote.
 """
 
 import asyncio
