@@ -106,7 +106,9 @@ def record(
         side_by_side(read(notes, owner.due_key), read(DUE, owner.due_key)),
     )
     entry = replace(draft, epoch=draft.epoch or control.epoch)
-    if entry.kind == "turn":  # of what a summary cuts nobody knows after which edits it was said
+    # After which edits by hand it was said nobody knows of what a summary cuts, nor of a turn that could not read it,
+    # where that is written down later: then times tell.
+    if entry.kind == "turn" and (late is None or late.is_read):
         messages = tuple(replace(message, edit=message.edit or control.edit) for message in entry.messages)
         entry = replace(entry, messages=messages)
     is_erased = entry.epoch != control.epoch or (thread_epoch and erased_between(thread_epoch, erase.epoch))

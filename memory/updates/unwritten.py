@@ -13,7 +13,6 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage
 from typing_extensions import TypedDict
 
-from memory.control import INITIAL_EDIT
 from memory.forms import plain, read_as
 from memory.namespaces import Owner
 from memory.turn import Closing, TurnEpochs, learnable
@@ -65,8 +64,6 @@ class Unwritten(Late):
         newest = epochs.newest_turn(self._slice(messages, learn_from))
         if named.segment != owner.segment or not learnable(latest_turn(newest)):
             return None
-        if not self.is_read:  # an edit by hand may have come before it, so that all that there is come after it
-            epochs = epochs._replace(edit=epochs.edit or INITIAL_EDIT)
         return Closing(
             owner=named,
             thread_id=thread_id,

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
-from palimpsest import Context, erase_thread, open_checkpointer
+from palimpsest import Context, FactStore, erase_thread, open_checkpointer
+from tests.laws.doors import House
 from tests.laws.starting import look_back
-from tests.laws.talk import Failing, Talk, erase_everything, failing
+from tests.laws.talk import Failing, Talk, erase_everything, failing, in_thread
 
 BOTH = pytest.mark.parametrize("talk", ["graph", "agent"], indirect=True)
 CLOSED = ("read_only", "incognito")
@@ -188,3 +190,27 @@ async def test_an_erase_cancels_it_though_the_clock_is_ahead_and_nobody_read_its
     await talk.say("I like kiwis.")
     await look_back(talk.service, talk.store)
     assert await talk.learn() == ["Likes kiwis"]
+
+
+@BOTH
+@pytest.mark.parametrize("deleted", ["long ago", "since"])
+async def test_what_was_deleted_is_learned_of_a_later_turn_only_though_that_could_not_read_memory(
+    talk: Talk, deleted: str
+) -> None:
+    await talk.say("I like figs.")
+    await talk.learn()
+    (fact,) = await FactStore(talk.store, "ada").alist()
+
+    def delete() -> None:
+        talk.clock.advance(1000)
+        in_thread(House(talk.store, InMemorySaver(), {}, talk.clock).ask("DELETE", f"/facts/{fact.id}"))
+        talk.clock.advance(1000)
+
+    if deleted == "long ago":
+        delete()
+    with failing(talk.store):
+        await talk.say("I like figs.", "another")
+    if deleted == "since":
+        delete()
+    await talk.restarted().say("Hello.", "another")
+    assert await talk.learn() == (["Likes figs"] if deleted == "long ago" else [])
