@@ -69,7 +69,7 @@ def create(
     """
     given = checked(content=content, category=category, confidence=confidence, source=source, pinned=pinned)
     until, said = checked_expiry(expires_at), given["content"]
-    is_suspect = admitted(said, "content") is not None
+    is_suspect = admitted(said, "content") is not None or facts.control.secrets.are_in(said)
     status: Status = "quarantined" if is_suspect and not facts.saying(said) else "active"
     now, epoch = facts.now, facts.control.epoch
     return write(facts, Fact(**given, created_at=now, updated_at=now, epoch=epoch, status=status, valid_to=until))
@@ -131,6 +131,8 @@ def insert(
         For each, in their order, the fact that it became, or why it became none; and the ids of all facts that are
         there now.
     """
+    secrets = facts.control.secrets
+    drafts = [replace(one, status="quarantined") if secrets.are_in(one.content) else one for one in drafts]
     # What an active fact says waits for nobody: a person may have said yes to it since the export.
     done: list[Fact | Reason] = [
         "duplicate" if draft.status in HELD and facts.saying(draft.content) else facts.add(draft) for draft in drafts
@@ -185,7 +187,8 @@ def update(
     if new == old:
         return old
     if new.content != old.content:  # what the old words said of its time need not hold for the new ones
-        status: Status = old.status if admitted(new.content, "content") is None else "quarantined"
+        is_free = admitted(new.content, "content") is None and not facts.control.secrets.are_in(new.content)
+        status: Status = old.status if is_free else "quarantined"
         new = replace(new, valid_from="", valid_to=expires_at or "", status=status, why="")
     twin = facts.saying(new.content, new.status)
     if twin is not None and twin.id != old.id:

@@ -72,15 +72,16 @@ class JournalEntry:
     def screened(self, before: Sequence[str] = (), secrets: SecretValues = NO_SECRETS) -> Self:
         """Return the entry with all of its messages held if one may hold a secret: replies repeat it without its name.
 
-        What is imported, or written by a hand, is judged when it is read.
+        What is imported, or written by a hand, is judged when it is read; what is judged, by these secrets alone.
         """
-        if self.is_screened:
+        said = [one.text for one in self.messages]
+        repeats = any(map(secrets.are_in, said))
+        if self.is_screened and not repeats:
             return self
         # What stands in two messages, the name and the value, is one secret.
-        said = [one.text for one in self.messages]
         held, near = dict(self.held), [*before, *said]
         is_answer = any(answers_with_secret(near[:at], near[at]) for at in range(len(before), len(near)))
-        if is_answer or any(map(secrecy, (*said, ".\n".join(said)))) or any(map(secrets.are_in, said)):
+        if repeats or is_answer or any(map(secrecy, (*said, ".\n".join(said)))):
             held = {one.id: tuple(dict.fromkeys((*held.get(one.id, ()), "secret"))) for one in self.messages}
         return replace(self, held=held, is_screened=True)
 

@@ -5,7 +5,9 @@ import re
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from palimpsest import Context
+from palimpsest import Context, FactStore
+from tests.archive_lines import taking
+from tests.laws.doors import House
 from tests.laws.talk import DAY, Talk, erase_everything
 
 
@@ -60,6 +62,39 @@ async def test_one_digit_of_a_secret_holds_nothing_beside_it() -> None:
     talk.chat.respond = searches
     await talk.say("Where is the bar?", "U")
     assert "2 streets away" in "".join(message.text for message in talk.chat.prompts[-1])
+
+
+async def test_what_repeats_a_secret_is_told_no_longer_once_it_is_told_whoever_said_it_and_wherever() -> None:
+    talk = Talk(context=Context(memory_tools=("search_memory",)))
+    house = House(talk.store, talk.saver, {}, talk.clock)
+    await talk.say("I like tram 7731", "before")
+    assert await talk.learn() == ["Likes tram 7731"]
+    facts = FactStore(talk.store, "ada")
+    mine = await facts.acreate("Rides tram 7731 on Mondays", "context", 0.9, source="page")
+    assert "7731" in await asked_about_the_tram(talk, "now", "Noted.")
+    await talk.say("My PIN is 7731", "told")
+    assert await talk.learn() == []
+    assert {fact.held for fact in await facts.alist("quarantined")} == {"secret"}
+    assert "7731" not in await asked_about_the_tram(talk, "now", "Noted.")
+    assert "7731" not in await asked_about_the_tram(talk, "later", call("search_memory", query="tram"))
+    await facts.arelease(mine.id)
+    await talk.say("My PIN is 7731, still", "told")
+    assert await talk.learn() == [mine.content]
+    assert (await facts.acreate("Lives at Elm Street 7731", "context", 0.9, source="api")).held == "secret"
+    waits = {"content": "Takes the tram 7731 home", "category": "context", "confidence": 0.9}
+    await house.ask("POST", "/import", None, **taking({"facts": [waits]}))
+    assert await talk.known() == [mine.content]
+    erase_everything(talk)
+    assert (await facts.acreate("Lives at Elm Street 7731", "context", 0.9, source="api")).status == "active"
+
+
+async def asked_about_the_tram(talk: Talk, thread: str, reply: AIMessage | str) -> str:
+    """Return what the model is sent when its user asks for the tram, and it replies so at first."""
+    talk.clock.advance(DAY)
+    talk.chat.replies = [reply]
+    await talk.say("Which tram do I like?", thread)
+    talk.chat.replies = []
+    return talk.shown()
 
 
 async def test_what_repeats_a_secret_is_no_fact_until_everything_is_erased() -> None:
