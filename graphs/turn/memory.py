@@ -361,7 +361,8 @@ class TurnMemory:
             # A summary remembers only its newest ids: of older messages nobody knows whether they were edited away.
             ids = thread.running.summarized_message_ids if thread.running else set[str]()
             begins = {BEGINNING.id} if thread.memory.get("begins_anew") else set[str]()
-            view = ThreadView(NewestFirst(thread.messages, ids | begins), len(ids) < REMEMBERED_IDS, thread.began)
+            held = NewestFirst(thread.messages, ids | begins)
+            view = ThreadView(held, len(ids) < REMEMBERED_IDS, thread.began, thread.words)
 
         async def write() -> tuple[Queued | None, tuple[Unwritten, ...]]:
             failed = list[Unwritten]()

@@ -4,7 +4,8 @@ import asyncio
 import functools
 import logging
 import math
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
 from typing import Any, Self, TypeVar, cast
@@ -25,11 +26,13 @@ from graphs.settings import Settings
 from graphs.turn.context import Context, context_of
 from graphs.turn.state import MEMORY_KEY, MemoryState, Receipt, State
 from memory.context.running_summary import LEFT_OUT, DividedMessages, LeftOut, divide, rehydrate, state_of
+from memory.control import INITIAL_EDIT
 from memory.door import in_daemon_thread, tolerated
 from memory.injection.injected import Injected
+from memory.message import StoredMessage, to_stored
 from memory.namespaces import Owner
 from memory.text import check_encodable
-from memory.turn import MODE_KEY, MemoryMode, TurnEpochs, effective_mode
+from memory.turn import MODE_KEY, MemoryMode, TurnEpochs, effective_mode, learnable
 from memory.updates.unwritten import Unwritten, unwritten_of
 
 logger = logging.getLogger(__name__)
@@ -216,6 +219,14 @@ class Thread:
         """The live messages without those that `summarize` left out; never without the question."""
         left_out = LeftOut.from_state(self.context.get(LEFT_OUT)).among(self.divided.live) - {self.asked}
         return tuple(message for message in self.divided.live if message.id not in left_out)
+
+    def words(self, ids: Collection[str], time: str) -> tuple[StoredMessage, ...]:
+        """Return those of its messages that may be learned: said before whatever a person changed by hand."""
+        if not ids:
+            return ()
+        said = learnable(self.epochs.not_erased(self.messages, self.messages))
+        stored = to_stored(said, time, self.epochs.speaker)
+        return tuple(replace(one, edit=INITIAL_EDIT) for one in stored if one.id in ids)
 
     def named_unwritten(self, run: Run, asked: str, at: float, *, is_read: bool = True) -> tuple[Unwritten, ...]:
         """Return what names a turn that is not written down; nothing if it has no owner or question."""

@@ -139,6 +139,12 @@ def record(
         of_thread |= pending
         if now != learned:
             noted = with_learned(noted, now.values())
+            back = {
+                each for key, one in learned.items() for each in one.edited_away if each not in now[key].edited_away
+            }
+            # What was edited away before it was learned has to be read now; the rest is known again by its words.
+            again = replace(entry, kind="cut", messages=view.words(back, iso_time(entry.created)))
+            of_thread |= {again.key: again} if again.messages else {}
         yield from follow_branch(entry, learned, now, config)
     if not note or noted != note.value:
         yield [put(notes, owner.due_key, noted)]

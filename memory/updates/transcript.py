@@ -1,7 +1,7 @@
 """What of a conversation is worth remembering: its newest turn, what was edited away, what a model reads. Pure."""
 
 import math
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import attrgetter
@@ -124,11 +124,13 @@ class ThreadView:
         is_complete: Whether the summary stands for no others: it remembers only the newest.
         begun: When the turn began that saw the thread so, in seconds since the epoch: what was written down since was
             said in a run beside it. Infinite where nobody knows.
+        words: Returns messages of the thread by their ids, as said at a time, as far as they may be learned.
     """
 
     ids: Container[str]
     is_complete: bool = True
     begun: float = math.inf
+    words: Callable[[Collection[str], str], tuple[StoredMessage, ...]] = lambda *_: ()
 
 
 def without_edits(entries: Sequence[Entry], view: ThreadView, newest: Entry) -> list[Entry]:

@@ -64,6 +64,19 @@ async def test_a_branch_that_is_gone_on_with_counts_again(door: str) -> None:
 
 
 @DOORS
+async def test_what_was_edited_away_before_it_was_learned_is_learned_when_it_is_back(door: str) -> None:
+    talk = await chat(door, "Hello.")
+    await say(talk, "I like figs.")
+    tip = (await talk.graph.aget_state(talk.who())).config
+    await fork(talk, "I like figs.", "I like plums.")
+    assert await talk.learn() == ["Likes plums"]
+    await say(talk, "I like kiwis.", tip)
+    assert await talk.learn() == ["Likes figs", "Likes kiwis"]
+    assert talk.read()["I like figs."] == 1
+    assert "I like figs." in talk.stored()
+
+
+@DOORS
 async def test_what_was_said_on_both_branches_or_elsewhere_stays(door: str) -> None:
     talk = await chat(door, "Hello.", "I like figs.", "I like dates.", "I like plums.")
     await talk.say("I like dates.", "another thread")
