@@ -33,7 +33,7 @@ Result = ToolMessage | Command[Any]
 Execute = Callable[[ToolCallRequest], Awaitable[Result]]
 
 GARBLED: Final = "no JSON object"
-"""In the place of arguments that cannot be read, the one that holds them: no tool has one of this name."""
+"""Arguments that cannot be parsed are kept in one argument of this name, which no tool has."""
 
 UNKNOWN: Final = "No result is known. The call may have been carried out."
 _NOT_APPROVED: Final = "The call was not carried out: the user went on without approving it."
@@ -41,7 +41,7 @@ _NOT_APPROVED: Final = "The call was not carried out: the user went on without a
 _STORED_SECONDS = 10.0
 _POLL_SECONDS = 0.005
 _MOST_ANCESTORS = 8
-"""Between the answer and the next turn's first node stand the input's checkpoint, and one for each edit of a client."""
+"""So many checkpoints are read back: behind the answer stand that of the next input, and one for each edit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class Calls:
     Attributes:
         saver: Who stores it.
         config: The checkpoint's own.
-        task_id: Under which the task that asks stores its marks.
-        begun: Of each call that was begun, whether it has been since it last interrupted.
-        results: Of calls that have ended.
+        task_id: The id under which the asking task stores its marks.
+        begun: By a call's id: `True` once its tool was called, `False` after the tool interrupted.
+        results: The results of calls that have ended, by the call's id.
     """
 
     saver: BaseCheckpointSaver[Any]
@@ -69,11 +69,11 @@ class Calls:
         Args:
             config: The task's.
             info: The task's.
-            before: Whether calls of earlier checkpoints are read, too; they always are where a client has edited the
-                thread, or replays it.
+            before: Whether marks beside earlier checkpoints are read, too. They always are behind a checkpoint that no
+                run wrote: a client edited the thread, or replays it.
 
         Returns:
-            `None` where nothing is stored as a run goes on.
+            `None` without a checkpointer, or with one that stores nothing before the run ends.
 
         Raises:
             TimeoutError: If the checkpoint is not stored in time: a mark beside it would not be found again.
@@ -83,7 +83,7 @@ class Calls:
         is_late = configurable.get(CONFIG_KEY_DURABILITY) == "exit"
         if saver is None or info is None or is_late:
             return None
-        # A task's own namespace is that of its graph, and its name behind it.
+        # The namespace of a task is that of its graph, `|`, and the task's name.
         graph, _, _ = info.checkpoint_ns.rpartition("|")
         named = {"thread_id": info.thread_id, "checkpoint_ns": graph, "checkpoint_id": info.checkpoint_id}
         # Not under the task's own id: LangGraph would take a mark for what the task has written.
@@ -106,12 +106,12 @@ class Calls:
         return calls
 
     async def _earlier(self, saved: CheckpointTuple) -> CheckpointTuple | None:
-        """Return the checkpoint that one was made from: its parent or, for a copy, what it copies."""
+        """Return the checkpoint before this one: its parent, or the original of a fork's copy."""
         metadata = saved.metadata
         if metadata.get("source") == "fork":
             thread = patch_configurable(self.config, {"checkpoint_id": None})
             async for one in self.saver.alist(thread, filter={"step": metadata["step"] - 1}):
-                # A copy has the same parent.
+                # The parent of a copy is its original's parent, so the original is found by its channels.
                 if one.checkpoint["channel_versions"] == saved.checkpoint["channel_versions"]:
                     return one
         return await self.saver.aget_tuple(saved.parent_config) if saved.parent_config else None
@@ -142,7 +142,7 @@ async def carry_out_once(request: ToolCallRequest, execute: Execute) -> Result:
     await calls.mark(call, begun=True)
     try:
         return await execute(request)
-    except Exception:  # it interrupts, or refuses a person's answer, who is asked again; other errors are results
+    except Exception:  # an interrupt, or a person's answer that was refused and is asked for again; others are results
         await calls.mark(call, begun=False)
         raise
 
@@ -152,8 +152,8 @@ async def with_results_of_left(
 ) -> list[BaseMessage] | None:
     """Return the messages with a result for each call that the newest answer waits for, as the user goes on without it.
 
-    LangGraph drops what the tasks of an unfinished superstep have written when a new input comes. It is still beside
-    the checkpoint that they ran from. `None` where no call waits, or nothing is stored.
+    When a new input comes, LangGraph drops the writes of an unfinished superstep's tasks. These still lie beside the
+    checkpoint that the tasks ran from. `None` where no call waits, or nothing is stored.
     """
     if not (left := unanswered(messages)) or not (calls := await Calls.stored(config, info, before=True)):
         return None
@@ -173,13 +173,13 @@ def unanswered(messages: Sequence[BaseMessage]) -> list[ToolCall]:
 
 
 def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return the messages with each tool call followed by its result, which providers refuse to go without.
+    """Return the messages with each tool call followed by its result: providers refuse a call without one.
 
-    A call that has none gets one that says so; one that has no id, or that of an earlier call, gets one of its own. A
-    result whose call is gone is left out, and so is a call that the model garbled.
+    A call without a result gets one that says that none is known. A call without an id, or with that of an earlier
+    call, gets an id of its own. Results whose call is gone, and calls that cannot be parsed, are left out.
     """
     sent: list[BaseMessage] = []
-    # By the ids that the thread has for calls: where their results go, and under which id.
+    # By a call's id in the thread: the places of its results in `sent`, and the ids that the sent calls have.
     waiting: dict[str, list[tuple[int, str]]] = {}
     taken = set[str | None]()
     for message in messages:
@@ -194,7 +194,7 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
             continue
         answer = with_own_ids(message, message.tool_calls, taken)
         sent.append(answer)
-        # Not what is left from before: some models number their calls anew in each message.
+        # These replace earlier calls of the same ids: some models number their calls anew in each message.
         waiting.update((str(call["id"] or ""), []) for call in message.tool_calls)
         for call, own_call in zip(message.tool_calls, answer.tool_calls, strict=True):
             waiting[str(call["id"] or "")].append((len(sent), str(own_call["id"])))
@@ -205,8 +205,8 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
 def with_own_ids(answer: AIMessage, calls: Iterable[ToolCall | InvalidToolCall], taken: set[str | None]) -> AIMessage:
     """Return the answer with these calls alone, each with an id of its own, by which a result names it, and a fit name.
 
-    Some servers send no ids, some the same for two calls, some number them anew in each answer. Of a call whose
-    arguments cannot be read, they are the argument `GARBLED`. In a provider's own form its package makes calls anew.
+    Some servers send no ids, some the same for two calls, some number them anew in each answer. Arguments that cannot
+    be parsed become the one argument `GARBLED`. Calls in a provider's own form go: its package makes them anew.
 
     Args:
         answer: The answer.
@@ -236,7 +236,7 @@ def is_garbled(message: BaseMessage) -> bool:
 
 
 def parted(result: Any) -> Any:
-    """Return what a tool did for the state; a hand-off to a graph above waits there for the answer's other calls."""
+    """Return a tool's result as a state update, in which a hand-off waits until the answer's other calls have ended."""
     if isinstance(result, list):
         return [parted(one) for one in result]
     return Command(update={"handoffs": [result]}) if hands_off(result) else result
@@ -248,7 +248,7 @@ def hands_off(result: object) -> bool:
 
 
 def joined(handoffs: Sequence[Command[Any]], messages: Sequence[BaseMessage]) -> Command[Any]:
-    """Return the hand-offs of one answer as one, with the results of its other calls where they write messages."""
+    """Return one command for all hand-offs of an answer; if they write messages, its other calls' results go along."""
     updates: list[tuple[str, Any]] = []
     goto: list[Any] = []
     for one in handoffs:

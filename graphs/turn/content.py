@@ -18,7 +18,7 @@ Message = TypeVar("Message", bound=BaseMessage)
 SOURCES_KEY: Final = "palimpsest"
 """Where an answer says what of memory its model was shown."""
 TOKENS_KEY: Final = "palimpsest_tokens"
-"""A key of its own: that there are sources says that a reply drew on memory."""
+"""A key of its own: clients take sources as the sign that a reply drew on memory."""
 _NOTED = frozenset({SOURCES_KEY, TOKENS_KEY})
 
 NOTHING_SENT = "[{kind} left out: nothing was sent with it]"
@@ -34,7 +34,7 @@ _DATA_URL = re.compile(
     r"\Adata:(?P<mime>[^;,]{0,200})(?:;(?!base64,)[^;,]{0,200}){0,20};base64,(?P<data>.+)\Z", re.DOTALL
 )
 
-# How a file begins, in base64: what a client does not name is told by its first bytes.
+# The first bytes of files, in base64: they tell a file's type where its client names none.
 _BEGINNINGS = {
     "iVBORw0KGgo": "image/png",
     "/9j/": "image/jpeg",
@@ -64,11 +64,10 @@ def standard(message: Message) -> Message:
 
 
 def as_sent(messages: Iterable[Message], is_own: Callable[[AIMessage], bool]) -> list[Message]:
-    """Return messages as a model may have them: of answers of another kind, their text, their media and their calls.
+    """Return messages as a model may be sent them: of another provider's answers only text, media and calls.
 
-    Thoughts, searches and other work of a provider are blocks and fields that no other takes. Which facts an earlier
-    answer was shown, perhaps before an incognito turn, is no business of any: a model on another machine is sent all
-    that a message holds.
+    Thoughts, searches and other work of a provider are blocks and fields that no other provider takes. The ids of facts
+    that an earlier answer was shown are taken out for every model, as it is sent all that a message holds.
 
     Args:
         messages: Anything that was said.
@@ -219,9 +218,9 @@ def without_refused(message: BaseMessage, refused: Refused) -> BaseMessage:
 
 
 def refused_more(messages: Sequence[BaseMessage], refused: Refused) -> Refused | None:
-    """Return what to leave out next once a provider refused these messages; `None` if all that it may have meant was.
+    """Return what to leave out next after a provider refused these messages; `None` if nothing more can be left out.
 
-    First one kind of what is new since the last answer after the other, then all that is new, then all.
+    First each kind of content that is new since the last answer, one kind a try; then all new content; then all.
 
     Args:
         messages: What the provider was sent.

@@ -53,13 +53,13 @@ Kept = TypeVar("Kept", bound=MemoryState)
 
 _WITHOUT = "the turn goes on without memory"
 _MOST_AT_ONCE = 20
-"""Turns of before that one turn writes down. More are left to the next, so that each ends with some written down."""
+"""So many earlier turns are written down by one turn at most; the next turn goes on with the others."""
 
 _FRESH_SECONDS = 2.0
-"""So long what a turn began with is shown without another look at the store; a summary may take longer."""
+"""So long a turn shows the memory that it began with before it reads the store again."""
 _KEPT_TURNS = 64
 
-# Of the reasons that nobody chose, and of which the log does not tell when they begin and when they end.
+# Reasons that nobody chose, and that no other line of the log tells.
 _SENTENCES: dict[str, str] = {
     "no_identity": "the server names no user: nobody logs in, and PALIMPSEST_SINGLE_USER is not true",
     "no_store": "there is no store: compile the graph with one, or name one in the server's configuration",
@@ -73,7 +73,7 @@ class Room(NamedTuple):
 
     Attributes:
         block: Tokens of the memory block.
-        deltas: Tokens of what was recalled for single messages, together, before a new block takes its place.
+        deltas: Tokens of the facts recalled for single messages, in sum; beyond them a new block replaces all of it.
         will_summarize: Whether messages leave the prompt in this turn, so that its prefix changes anyway.
     """
 
@@ -84,14 +84,14 @@ class Room(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a turn begins with, whatever its nodes do.
+    """The memory that a turn begins with.
 
     Attributes:
         opening: What was read, with the texts that the prompt shows.
         injected: What the prompt shows of it.
         memory: What the state keeps of it: ids, the epochs under which it began, and its receipt.
-        marked: The messages that it answers, with the mode in which they were said; none in `normal` mode, but for
-            those of agents that speak in a person's place: nothing is learned of them.
+        marked: Copies of the new messages that carry the turn's mode, if it is not `normal`, and of those that an agent
+            wrote in a person's place: nothing is learned of these.
     """
 
     opening: Opening
@@ -172,7 +172,7 @@ class TurnMemory:
             injected = inject(injected, opening.snapshot, conditions)
             opening = replace(opening, snapshot=told(injected, opening.snapshot, recalled))
         epochs = thread.epochs.followed_by(opening.epochs, thread.asked)
-        # Who spoke before is known from the turn before, whatever left the thread since.
+        # The speaker of earlier messages is in the state, as the messages themselves may have left the thread.
         before = thread.receipt.get("asked")
         said = [*takewhile(lambda one: one.id != before, reversed(thread.messages))]
         names = {*names_in(said), *([epochs.speaker] if thread.memory else [])}
@@ -180,9 +180,9 @@ class TurnMemory:
         marked: list[BaseMessage] = [
             with_mode(one, "read_only") for one in said if run.is_below and role_of(one, speaker) == "other"
         ]
-        # A mode that could not be read is not noted: the end of the turn reads it again, and a note would be for good.
+        # A mode that could not be read is not noted, as notes stay: the end of the turn reads it again.
         marked += unanswered_with_mode(thread.messages, opening.mode) if opening.mode else []
-        # Where memory cannot be read, the choice before stays for the next turn, and the prompt shows nothing of it.
+        # If memory cannot be read, the state keeps the earlier choice for the next turn, and this prompt shows none.
         receipt = Receipt(asked=thread.asked, facts=[], updates=[update.to_json() for update in opening.updates])
         if injected and opening.snapshot:
             receipt["facts"] = [*injected.fact_ids()]
@@ -221,14 +221,14 @@ class TurnMemory:
         with tolerated_store(logger, _WITHOUT):
             opening = await self._service.stores.ask(store, "read", lambda: arun_patiently(store, reading))
             return opening if run.context.memory_tokens else replace(opening, snapshot=None, updates=())
-        # Nobody knows whether the user has learning paused; that nothing is to be learned is known.
+        # Whether the user has paused learning is unknown; a mode that learns nothing is known without the store.
         return Opening(None if may_learn(mode) else mode)
 
     async def _recall(self, run: Run, opening: Opening, live: Sequence[BaseMessage]) -> Recalled:
         """Return what of the user's memory has to do with the newest message; nothing where memory is not used."""
         if run.place is None or not (opening.snapshot and opening.snapshot.is_used):
             return NOTHING
-        # As the journal's days: what the user set counts before what the assistant says.
+        # As for the journal's days: the user's own zone counts before that of the assistant's context.
         zone = opening.zone or zone_named(run.context.time_zone) or UTC
         now = datetime.fromtimestamp(self._service.clock(), zone).isoformat()
 
@@ -268,8 +268,8 @@ class TurnMemory:
     async def shown(self, run: Run, thread: Thread, mode: MemoryMode) -> MemorySnapshot | None:
         """Return what a call of the model may be shown; `None` as in `Opening`.
 
-        For the first call of a turn that is what was read only just. Later ones follow tools, which take their time:
-        what was erased meanwhile must not be shown.
+        The first call of a turn shows what the turn has just read. Later calls follow tools, which may take minutes:
+        they read again, so that nothing is shown that was erased meanwhile.
 
         Args:
             run: The turn's run.
@@ -319,7 +319,7 @@ class TurnMemory:
             thread: The thread.
             is_whole: Whether its messages are all that there are, so that what it lacks was edited away.
         """
-        # Where the turn was named before it ended, this is the last try to write it down.
+        # A turn that the state names already as not written down is tried a last time here.
         before = tuple(one for one in thread.unwritten if one.asked != thread.asked)
         if run.place is None:
             return Closed(unwritten=before)
@@ -356,7 +356,7 @@ class TurnMemory:
         if not may_learn(mode):
             return Closed(unwritten=before)
         (store, _), view = run.place, None
-        # Below another graph the state is its own part of a thread that several share.
+        # Below another graph, several graphs share a thread id, and each state has only its own messages.
         if is_whole and run.has_saver and not run.is_below:
             # A summary remembers only its newest ids: of older messages nobody knows whether they were edited away.
             ids = thread.running.summarized_message_ids if thread.running else set[str]()

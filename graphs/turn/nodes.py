@@ -88,7 +88,7 @@ class ChatNodes:
         self._tools = tuple(tools)
         self._of_memory = tuple(of_memory)
         self._counter = TokenCounter.of(counter)
-        # By the superstep in which two nodes begin a turn: what it begins with.
+        # The task that reads and chooses memory, by the superstep whose two nodes await it.
         self._beginning: dict[Hashable, asyncio.Task[Begun]] = {}
         # Names of models that refused to be told of tools.
         self._toolless: set[str] = set()
@@ -107,7 +107,7 @@ class ChatNodes:
         if not state.get("messages"):
             return {"memory": {}}  # `call_model` says that there is nothing to answer
         run, thread = self._run(state, runtime)
-        # Without a wait before, so that it ends before `summarize`: updates of a superstep are streamed in one order.
+        # Nothing is awaited before, so that this node always ends before `summarize`, and updates stream in one order.
         now, written = await self._begun(run, thread, runtime)
         # Two nodes of one superstep must not both write the messages: in a compact thread, `summarize` does.
         keeps = bool(written) and run.context.transcript == "keep"
@@ -116,8 +116,8 @@ class ChatNodes:
     async def summarize(self, state: AfterTools, runtime: Runtime[Context]) -> StateUpdate:
         """Keep what the model sees of the conversation within its budget.
 
-        A turn begins beside `inject_memory`, whose choice has its share of the budget: it is made once for both.
-        Where tools hand the turn off to a graph above, it ends here, written down.
+        At the beginning of a turn it runs beside `inject_memory`, and both await one choice of memory, as that takes a
+        share of the budget. If tools hand the turn off to a graph above, the turn is written down and ends here.
         """
         if not state.get("messages"):
             return left_of(state)
@@ -146,7 +146,7 @@ class ChatNodes:
         for event in summary_events(result):
             await aemit(event.name, event)
         update = changes(state, node.update(now.state, result))
-        # Messages that are written whole have these in them already.
+        # An update that writes all messages has these in it already.
         is_whole = run.context.transcript == "keep" or "messages" in update
         return {**update, "messages": written} if written and not is_whole else update
 
@@ -165,7 +165,7 @@ class ChatNodes:
         mode, name = mode_of_newest(thread.messages), run.context.model or self._service.settings.model
         snapshot, messages = await self._memory.shown(run, thread, mode), thread.shown
         if run.context.transcript == "keep":
-            # Copies, in which a message that is too long is shortened; an edit of the thread writes them anew.
+            # `summarize` left copies in which long messages are shortened; an edit of the thread writes them anew.
             left = {message.id: message for message in state.get("summarized_messages") or ()}
             messages = tuple(left.get(message.id, message) for message in messages)
         prompt = self._prompt(run, thread, messages).showing(thread.injected, snapshot)
@@ -253,7 +253,7 @@ class ChatNodes:
 
         async def begin() -> Begun:
             await self._counter.tokenizer.awarm_up()
-            # What the view leaves out already does not change it again; a summary that is written will.
+            # Messages that the view leaves out already change the prompt no more; a finished summary will.
             is_seen = _when_summarized(run) == "after" and not self._service.summaries.is_written(run.thread)
             bare = self._prompt(run, thread, thread.shown if is_seen else thread.divided.live)
 

@@ -29,7 +29,7 @@ class Due(NamedTuple):
 
     Attributes:
         thread: What names the thread among all of this process.
-        made_for: What the summary depends on besides its messages; under another value it is of no use.
+        made_for: What the summary depends on besides its messages; it is dropped when that changes.
         of: The thread's id and its user's segment, by which an erase finds it.
     """
 
@@ -43,7 +43,7 @@ class Due(NamedTuple):
 
         Args:
             run: The run; under other choices of its context, another summary is written.
-            thread: Its thread; after an erase, another one is, and what was said in incognito is in no other summary.
+            thread: Its thread. An erase, and incognito messages, make another value.
             of: What else it depends on.
         """
         is_closed = not may_read(mode_of_newest(thread.messages))
@@ -64,9 +64,9 @@ class _Prepared:
     Attributes:
         due: What it was made for.
         begun: When its writing began.
-        part: What it stands for so far: of all that leaves, or, while it is written and where that failed, of a part.
-        is_over: Whether nobody waits for its writing any more.
-        writing: Its end; before it began, that of nothing.
+        part: The newest summary so far: of all messages that leave, or of some, while it is written or if that failed.
+        is_over: Whether its writing has failed, or taken too long.
+        writing: The future of its writing.
     """
 
     due: Due
@@ -87,8 +87,8 @@ class PreparedSummaries:
     uses one only if it was made for the same: the same settings, epochs and mode, and messages that are unchanged, as
     `Summarizer` sees to.
 
-    What takes too long, or fails on the way, is gone on with after the thread's next turn: however slow the model, what
-    it has summarized need not be asked for again.
+    A summary that takes too long, or fails on the way, is continued after the thread's next turn from the part that is
+    done, so that a slow model gets there, too.
 
     Args:
         timeout: Seconds that one may take.
@@ -96,7 +96,7 @@ class PreparedSummaries:
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
-        # Places of their own: an update must not wait for a summary, nor a summary for an update.
+        # A semaphore of its own: an update must not wait for a summary, nor a summary for an update.
         self._calls = ModelCalls(max_workers=2, max_abandoned=2)
         self._kept: dict[Hashable, _Prepared] = {}
 
@@ -154,8 +154,8 @@ class PreparedSummaries:
     async def get(self, due: Due, *, waits: bool) -> WrittenSummary | None:
         """Return a thread's summary; `None` if there is none for this, its writing has failed, or it takes too long.
 
-        One that is still written is waited for, but no longer than it has been under way, and ten seconds at least. It
-        may be written on a machine's spare time: then the turn asks for its own, which is done sooner.
+        A turn waits for an unfinished summary as long as that has been under way, and at least ten seconds. After that
+        it asks for its own: a model that works in the background, with low priority, may take longer.
 
         Args:
             due: Which one.

@@ -58,10 +58,10 @@ logger = logging.getLogger(__name__)
 Message = TypeVar("Message", bound=BaseMessage)
 
 LEAST_MESSAGE_TOKENS = 64
-"""The messages' share where everything else takes the whole budget: a short question still fits."""
+"""The least share of the messages, even where all else takes the whole budget: a short question fits."""
 
 MEMORY_SHARE = 4
-"""What of a prompt memory may take at most, and what was recalled for single messages, together: a quarter each."""
+"""Memory's block may take a quarter of the prompt at most, and so may all that was recalled for single messages."""
 _JOINT_TOKENS = 8
 """Two texts joined can count a token more than apart; there are at most four joints, and a new line at each."""
 _RECALL_JOINT_TOKENS = 2
@@ -118,7 +118,7 @@ class Prompt:
         budget that small cannot hold otherwise.
         """
         count = self.counter.text
-        # With a summary's note and quotes: the messages' share must not change when the first summary comes.
+        # The tokens of a summary's frame are reserved from the start, so that the messages' share never changes.
         frame = self.counter.message(SystemMessage(system_text(self.system_prompt, "", " ")))
         memory, recalled = count(self.block), sum(map(count, self.recalled.values()))
         # Their schemas in OpenAI's form, as they are sent with every call.
@@ -218,8 +218,8 @@ def memory_share(context: Context) -> int:
 async def ask_to_chat(model: BaseChatModel, prompt: Prompt, name: str) -> tuple[AIMessage, Prompt]:
     """Return the model's answer, which says what it could not read, and the prompt, without tools that it refused.
 
-    A provider that finds the prompt too long, or cannot read what is in it, is asked again with less; one that takes no
-    tools, without.
+    A provider that finds the prompt too long, or cannot read some content, is asked again with less; one that refuses
+    tools is asked again without them.
 
     Args:
         model: The model.
@@ -258,7 +258,7 @@ async def ask_to_chat(model: BaseChatModel, prompt: Prompt, name: str) -> tuple[
             )  # fmt: skip
         else:
             return remembering(answer, name, refused), prompt
-    # Behind the handler: what fails now does not come from what was refused.
+    # Outside the handler, so that a failure now is not chained to the refusal.
     return await ask_to_chat(model, replace(prompt, tools=()), name)
 
 
@@ -312,7 +312,7 @@ def noted(
     if is_empty(spoken(answer)):
         sentence = f"{name!r} answered nothing: try again, or choose another model."
         kept = {**answer.additional_kwargs, TOLD_KEY: True}
-        # Under an id of its own: of a message that it has streamed, LangGraph streams no more.
+        # Under a new id: LangGraph streams nothing more of an id that it has streamed.
         answer = answer.model_copy(update={"id": str(uuid4()), "content": sentence, "additional_kwargs": kept})
     told = {key: {**said} for key, said in ((SOURCES_KEY, sources), (TOKENS_KEY, tokens)) if said is not None}
     if told:

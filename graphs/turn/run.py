@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _STEPS = 12
-"""A first turn has hardly as many before memory begins it."""
+"""So many checkpoints are looked at: a thread hardly has more before the first turn that memory begins."""
 _TOOL_NODE = "tools"
 STATELESS = "stateless"
 """The thread of runs that have none: without a checkpointer there is no thread id."""
@@ -84,7 +84,7 @@ class Run:
         self._configurable: Mapping[str, Any] = config.get("configurable", {})
         self.place = (store, owner) if store is not None and owner is not None else None
         self.thread_id = str(self._configurable.get("thread_id") or STATELESS)
-        # Here, as every store and saver would refuse it later, each in its own words.
+        # Checked here: each store and saver would refuse it later, in words of its own.
         check_encodable("thread_id", self.thread_id)
         user = vouched_in(self._configurable)
         self.thread: Hashable = (id(unwrapped(store)) if store is not None else 0, user, owner, self.thread_id)
@@ -128,7 +128,7 @@ class Run:
             return "incognito"
 
     async def has_branches(self) -> bool:
-        """Say whether its thread has turns that the first turn of it does not go on from: asked as that begins."""
+        """Say, at a first turn, whether the thread has turns on another branch."""
         if self.has_saver and not self.is_below:
             saver = self._configurable[CONFIG_KEY_CHECKPOINTER]
             with tolerated(logger, "whether a thread has other branches is not known: what they taught stays"):

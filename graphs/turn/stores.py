@@ -31,14 +31,14 @@ _CONSEQUENCES: dict[Access, str] = {
 
 
 _PROMPT_SECONDS = 0.5
-"""A probe that has not answered by then says that the store is away; it goes on, as its answer says that it is back."""
+"""A store whose probe has no answer by then counts as away; the probe goes on, and its answer ends that."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 """Seconds until the next probe: twice as long after each that failed."""
-# Where an answer was lost, only a new probe can find out that the store is back. A probe that is given up may leave a
-# thread behind that hangs for good, so they are few.
+# A probe is given up after so many seconds, as its answer may be lost, and begun anew. Each may leave a hanging thread
+# behind, so the pauses grow.
 _FIRST_PATIENCE, _LONGEST_PATIENCE = 10.0, 600.0
 _MOST_THREADS = 200
-"""So many threads of which a turn is left are held, the newest."""
+"""Unwritten turns of so many threads are held in memory, the newest."""
 
 
 class StoreAway(Exception):
@@ -48,8 +48,8 @@ class StoreAway(Exception):
 class Stores:
     """The stores of this process: how long a turn waits for each, and which are away.
 
-    That is found out by probes, off the turns, one at a time for each store. A store that can be read may be locked for
-    writers, so each way of access has probes of its own.
+    Tasks beside the turns probe a doubtful store, one at a time. A store that can be read may be locked for writers, so
+    reading and writing are probed apart.
 
     Args:
         read: Seconds for which a turn waits to be told what memory holds.
@@ -77,7 +77,7 @@ class Stores:
         if self.is_away(store, access):
             raise StoreAway(access)
         seconds = self.seconds[access]
-        # Early: at the deadline it is known then whether the store is away, and the next turn does not pay for it.
+        # The probe begins at half of the deadline, so that at its end the next turn knows whether the store is away.
         slow = asyncio.get_running_loop().call_later(seconds / 2, self.doubt, store, access)
         try:
             async with asyncio.timeout(seconds):
@@ -89,7 +89,7 @@ class Stores:
             slow.cancel()
 
     async def write(self, store: BaseStore, work: Callable[[], Coroutine[object, object, T]]) -> T:
-        """Do what `ask` does, for a write that a deadline must not take back half done: past it, it goes on alone."""
+        """Do what `ask` does, for a write: past its deadline the turn goes on, and the write is not cancelled."""
 
         async def begin() -> T:
             task = asyncio.create_task(work())
@@ -117,9 +117,9 @@ class Stores:
 
 
 class _Probe:
-    """What is known of one way of access to one store, and the task that finds it out while anybody is in doubt.
+    """Whether one store can be read, or written, and the task that probes it while that is in doubt.
 
-    A small access of no user: one user's bad value, or one slow answer, says nothing about a store.
+    A probe touches no user's item: one user's bad value, or one slow answer, says nothing about a store.
 
     Attributes:
         is_away: Whether nobody else asks, so that a store that is away costs a turn nothing.
@@ -138,7 +138,7 @@ class _Probe:
             return
         # A task of a loop that ended, or that nobody runs any more, finds out nothing.
         if task is None or task.done() or (task.get_loop() is not loop and not task.get_loop().is_running()):
-            # In a context of its own: a probe is no part of the run that happens to begin it.
+            # In an empty context: the probe must not be traced, or configured, as a part of the run that begins it.
             self.probing = loop.create_task(self._until_it_answers(store), context=Context())
 
     async def _until_it_answers(self, store: BaseStore) -> None:
@@ -174,7 +174,7 @@ def _write_probe() -> StoreEffects[None]:
 
 @contextmanager
 def tolerated_store(logger: logging.Logger, consequence: str) -> Iterator[None]:
-    """Tolerate a failing store; of one that is not asked, the log says when that began and when it ends."""
+    """Tolerate a failing store, without a log line where it is not asked: the probe logs that once."""
     with tolerated(logger, consequence), suppress(StoreAway):
         yield
 
@@ -182,14 +182,14 @@ def tolerated_store(logger: logging.Logger, consequence: str) -> Iterator[None]:
 class LeftTurns:
     """Turns that ended before they were written down: their process tries again now and then, and as it ends.
 
-    Their threads' next turns write them down before that. Told of no end, the end of the process is one.
+    A next turn of their thread may write them down earlier. If nobody calls `end`, the interpreter's exit does.
 
     Args:
-        stores: Says which stores are away: those are asked at the end alone, as a call that hangs would keep all others
-            from being written, and hold its user's lock.
-        write: Writes one turn down; blocks. Twice changes nothing.
+        stores: Says which stores are away. Those are written at the end only: a call that hangs would hold up all other
+            turns, and its user's lock.
+        write: Writes one turn down, idempotently; blocks.
         pause: Seconds between two tries.
-        seconds: How long the end of a process waits that nobody tells of its end.
+        seconds: How long the interpreter's exit waits, where nobody calls `end`.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class LeftTurns:
         self._writing: Future[None] | None = None
 
     def note(self, thread: Hashable, store: BaseStore, left: Sequence[Closing]) -> None:
-        """Note what is left of a thread now; what was left of it before is written down, or never to be."""
+        """Hold these turns as the unwritten ones of a thread, instead of those that were held."""
         self._left.pop(thread, None)
         if not left:
             return
@@ -211,7 +211,7 @@ class LeftTurns:
         if self._writing is None:
             with tolerated(logger, "turns that are left are not written down at the end of this process"):
                 self._ends, self._may_write = threading.Event(), True
-                # Begun now: while an interpreter ends, no thread can be.
+                # Started now, as no thread can be started while the interpreter exits.
                 self._writing = in_daemon_thread(self._work, "palimpsest-left")
                 atexit.register(self.end, self._seconds)
 
@@ -222,9 +222,9 @@ class LeftTurns:
                 self._left.pop(thread, None)
 
     def end(self, seconds: float) -> bool:
-        """Write down what is left, for at most so many seconds, and say whether that took the store's answer.
+        """Write down what is left, within so many seconds, and say whether all was; the log counts the rest.
 
-        What is not written down in time, the log says. No time at all writes nothing.
+        0 seconds write nothing; `False` where nothing was ever left.
         """
         if self._writing is None:
             return False
