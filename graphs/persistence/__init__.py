@@ -29,17 +29,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_OVERWRITING_SECONDS = 20.0  # how long an erasure waits for it: 5 GB take so long
+_OVERWRITING_SECONDS = 20.0  # how long an erasure waits for the overwriting of moved rows: 5 GB take so long
 _POSTGRES = ("psycopg", "psycopg_pool", "langgraph.store.postgres")
 # What opens files and databases is imported then: LangGraph's store brings numpy along, for which no start waits.
 
 
 async def checkpointed_threads(settings: Settings, user_ids: Collection[str]) -> list[str]:
-    """Return the ids of the threads in which nobody but these users has saved; no user is the empty id.
+    """Return the ids of the threads in which only these users have saved; a checkpoint without a user has the empty id.
 
-    Of a server that keeps checkpoints itself, its database is read: whose they are, where no row says it, no server can
-    be asked for. Where that cannot be read, or its tables are others than LangGraph's, there are none, and the log says
-    what is not found for it.
+    If a server keeps the checkpoints itself, its database is read, as its API tells nothing of threads without a row.
+    If that cannot be read, or has other tables than LangGraph's, no thread is found, and the log says what that means.
     """
     uri = settings.database_uri
     if not settings.keeps_its_own:
@@ -125,9 +124,9 @@ def check_postgres() -> None:
 
 
 async def leave_no_bytes(data_dir: Path) -> None:
-    """Have a process empty the logs, and overwrite what moved rows left in pages: both hold deleted text.
+    """Start a process that empties the logs, and overwrites what moved rows left in pages: both hold deleted text.
 
-    One that takes long, or waits for who reads, goes on by itself.
+    Past the deadline, or while somebody reads from a log, it goes on by itself.
     """
 
     def overwrite() -> None:

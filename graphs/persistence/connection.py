@@ -29,11 +29,10 @@ _AGAIN_SECONDS = 5.0
 
 @asynccontextmanager
 async def emptying(path: Path) -> AsyncIterator[asyncio.Event]:
-    """While the block runs, see to it that what was deleted leaves the log of a file.
+    """While the block runs, empty a file's log after deletions: set the event that is yielded after each of them.
 
-    After the event that is yielded is set, that happens within seconds, or as soon as nobody reads from the log any
-    more; at the latest when the last process closes the file. What a killed process left in the log goes when the file
-    is opened next.
+    The log is emptied within seconds, or as soon as nobody reads from it, at the latest when the last process closes
+    the file. The log of a killed process is emptied when the file is opened next.
     """
     has_deleted, log = asyncio.Event(), path.with_name(f"{path.name}-wal")
     if await asyncio.to_thread(lambda: log.exists() and log.stat().st_size > 0):
@@ -94,14 +93,14 @@ _PRAGMAS = (
 class SqliteFile:
     """An open database file.
 
-    SQLite refuses a writing transaction at once, however long the busy timeout is, on a connection that still reads,
-    and one that began as a reader. So whoever reads has a connection of its own.
+    Whatever its busy timeout, SQLite refuses at once to begin writing on a connection that still reads, or in a
+    transaction that began as a reader. So readers have a connection of their own.
 
     Attributes:
         writer: Its transactions begin with the write lock; nobody iterates over rows on it.
         reader: Sees what was committed when it begins to read.
         has_deleted: To be set when something was deleted, or written over: the log is emptied soon.
-        name: What all that this process has open of this file call it.
+        name: The file's name, the same for all connections of this process, by which they share a lock.
     """
 
     writer: aiosqlite.Connection

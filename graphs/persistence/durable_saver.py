@@ -41,9 +41,9 @@ class Dialect:
         tables: All that hold something of a thread.
         copies: The statements that copy a thread, `:source`, to another, `:target`.
         unwritten: Which threads, `:limit` of them behind `:after`, each with its user, may name unwritten turns.
-        saying: The expression for what some metadata `{of}` say under a `{name}`.
-        among: What stands behind an expression that is to be one of the values of a parameter.
-        listed: Returns such values as they are passed.
+        saying: The expression for the value under `{name}` of the metadata `{of}`.
+        among: The operator and the parameter that compare an expression with a list of values.
+        listed: Returns the list as that parameter takes it.
     """
 
     writes: str
@@ -181,7 +181,7 @@ class DurableSaver(BaseCheckpointSaver[str]):
             waiting.set()
 
     async def _fate(self, execute: Execute, config: RunnableConfig, *parents: str) -> tuple[bool, bool]:
-        """Return whether a checkpoint that this comes after went with its thread, and whether the thread has any."""
+        """Return whether the checkpoint before this one was deleted with its thread, and whether the thread has any."""
         before = {str(each) for each in (config["configurable"].get("checkpoint_id"), *parents) if each}
         ((is_dead, is_begun),) = await execute(
             f"""
@@ -207,7 +207,7 @@ class DurableSaver(BaseCheckpointSaver[str]):
                 await execute(f"DELETE FROM {table} WHERE thread_id = :thread", thread=thread_id)
 
     async def adelete_for_runs(self, run_ids: Collection[str]) -> None:
-        """Delete the checkpoints and writes of these runs; what another run is replayed from stays."""
+        """Delete the checkpoints and writes of these runs, but those from which another run's state is replayed."""
         of_runs = f"{self.sql.said('run_id')} {self.sql.among.format('runs')}"
         runs = self.sql.listed([str(run_id) for run_id in run_ids])
         going = f"""

@@ -51,7 +51,7 @@ def overwrite(path: Path) -> None:
 
 
 def _lock(db: sqlite3.Connection, log: Path) -> None:
-    """Begin to write while the log is empty: what it held of a page would be taken for newer than the file."""
+    """Begin a transaction while the log is empty: pages in a log count before those of the file."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while time.monotonic() < deadline:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

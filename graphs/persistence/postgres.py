@@ -23,7 +23,7 @@ _POOL_SECONDS: Final = 10.0  # how long work waits for a connection that is free
 _STATEMENT_SECONDS: Final = 30  # theirs are a few milliseconds long; one that hangs must not keep its connection
 _IDLE_SECONDS: Final = 300.0
 # By default a pool tries for 5 minutes, at intervals that double: a database that is back would be missed for up to 2.
-# Given up so soon, whoever asks next begins anew.
+# A pool gives up connecting after so many seconds; the next call starts anew, without a pause.
 _RECONNECT_SECONDS: Final = 5.0
 _CLOSE_SECONDS: Final = 5.0
 _TURN_SECONDS: Final = 0.1
@@ -34,9 +34,9 @@ _TRY: Final = f"SELECT pg_try_advisory_xact_lock({_MIGRATION_LOCK}) AS taken"
 _LIMIT: Final = "SELECT set_config('statement_timeout', %s, false) WHERE current_setting('statement_timeout') = '0'"
 
 
-# One message each. The snapshot of the first statement must be younger than the lock: where the database's transactions
-# are "repeatable read", a statement that waits for the lock has its snapshot already. And a server that ends
-# transactions which idle, however soon, has no moment for it in between.
+# All in one message. The snapshot of the first statement must be younger than the lock: in a database whose default is
+# "repeatable read", a statement that waits for the lock has its snapshot already. And a server with a short limit for
+# idle transactions finds none idle between two messages.
 _BEGIN: Final = """
     BEGIN ISOLATION LEVEL READ COMMITTED;
     SELECT set_config(name, wanted, true) FROM (VALUES {}) AS settings (name, wanted)

@@ -67,9 +67,9 @@ def _read_left(folder: Path) -> tuple[str, int]:
 
 
 def close_to_others(paths: Iterable[Path]) -> None:
-    """Let nobody else on this machine use these files and folders, where they are this user's.
+    """Take the rights of all other users off these files and folders, where they are this user's.
 
-    One that a group may use, and nobody else, was chosen so.
+    If only a group has rights beside the owner, somebody chose that, and it stays.
     """
     for path in paths:
         if path.exists() and path.stat().st_mode & 0o007:

@@ -52,7 +52,7 @@ def load_deployment(name: str) -> Deployment:
 
 def _made_once(make: Callable[[], MemoryService]) -> Callable[[], MemoryService]:
     """Decorate what makes the one service of a process; a thread that asks meanwhile waits for it."""
-    # No simple lock: who asks for the service while making it gets an error, instead of waiting for itself.
+    # Reentrant: a `make_service` that asks for the service gets an error, instead of a deadlock.
     making, made = threading.RLock(), functools.cache(make)
 
     @functools.wraps(make)
@@ -67,8 +67,8 @@ def _made_once(make: Callable[[], MemoryService]) -> Callable[[], MemoryService]
 def service_of_process() -> MemoryService:
     """Return the one service that the graphs, the app and the persistence of this process share.
 
-    It is made when it is first needed, not when a module is imported: a server that is started in a process where the
-    graph is imported already says only then what it is, and what its configuration sets.
+    It is made when it is first needed, not when a module is imported: a server may start in a process that has the
+    graph imported already, and only then sets its variant and the variables of its configuration.
     """
     settings = Settings.from_environment()
     service = load_deployment(settings.deployment).make_service(settings)

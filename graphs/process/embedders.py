@@ -84,8 +84,7 @@ class Embedder:
     async def aquery(self, text: str) -> QueryVector | None:
         """Return the vector of a question, or `None` where there is none in time: then words alone must do.
 
-        A text that was asked a moment ago is not embedded again, and neither the first load nor a call is waited for
-        longer than the deadline.
+        The vectors of recent questions are cached. Loading is never waited for, and a call until the deadline.
         """
         asked = text.strip()[:_QUERY_CHARS]
         if not asked or asked in self._recent:

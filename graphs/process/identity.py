@@ -81,7 +81,7 @@ def authenticated_user(identity: object) -> str | None:
 async def as_server(call: Coroutine[object, object, T]) -> T:
     """Await a call to the server's own API (`get_client()` without a URL) on the server's authority.
 
-    Within a run or a request such a call carries its user, and the rules for that user hold. In a context of its
-    own it carries nobody, and no rule holds: what it touches must never be chosen by a client.
+    Within a run or a request such a call carries that one's user, whose permissions hold. Here it runs in an empty
+    context, without a user or permissions: a client must never choose what it touches.
     """
     return await asyncio.create_task(call, context=contextvars.Context())

@@ -27,8 +27,8 @@ class ModelProfile:
     """What the embedded local model can bear, in tokens; `fit_to_profile` applies it.
 
     On two cores it reads about 50 tokens a second and writes about 20: 3,072 tokens that are not cached take a minute,
-    a reply of 384 tokens 20 s. Of a whole conversation it summarizes the beginning, and it copies an existing summary;
-    six messages at a time it does well.
+    a reply of 384 tokens 20 s. Asked to summarize a whole conversation, it summarizes its beginning, or copies the old
+    summary; six messages a call it summarizes well.
 
     Attributes:
         max_tokens: The longest prompt worth sending.
@@ -37,10 +37,9 @@ class ModelProfile:
         memory_tokens: The largest memory block.
         delta_tokens: The most that memory puts before one later message.
         reply_tokens: The longest reply.
-        cache_ttl_seconds: How long its server keeps a prompt's prefix: it drops one when another thread talks, never
-            because it is old.
+        cache_ttl_seconds: How long its server keeps a prompt's prefix: until another thread's prompt evicts it.
         calls_tools: Whether it is worth telling it of tools.
-        summarize: Whether turns wait for its summaries, where nobody chose: one takes it minutes, more behind a chat.
+        summarize: The default of `Context.summarize`: a summary takes this model minutes, and longer beside a chat.
     """
 
     max_tokens: int = 3072
@@ -81,9 +80,9 @@ _CHAT_SAMPLING = {
     "dry_penalty_last_n": 3072,
     "dry_sequence_breakers": ["\n", *"0123456789"],
 }
-# What works in the background has a slot of the server for itself: an extraction between two turns would otherwise
-# evict the chat's cached prefix, and the next turn would read all of it again. A summary is what a turn waits for: it
-# must not queue behind an extraction, and the prefix that it evicts is no longer the same after it.
+# Extraction has a slot of the model's server for itself: in the chat's slot it would evict the cached prefix, and the
+# next turn would read the whole prompt again. Summaries share the chat's slot: a turn waits for them, so that they must
+# not queue behind an extraction, and the prefix that they evict changes by them anyway.
 LOCAL_CALLS: dict[Purpose, LocalCall] = {
     "chat": LocalCall(0, 0.3, _LOCAL_PROFILE.reply_tokens, is_awaited=True, sampling=_CHAT_SAMPLING),
     "summary": LocalCall(0, 0.0, _LOCAL_PROFILE.max_summary_tokens, is_awaited=True, sampling={}),

@@ -25,11 +25,11 @@ logger = logging.getLogger(__name__)
 
 
 class WorkBehind:
-    """One sort of work, which looks for itself what there is to do for an owner.
+    """One sort of background work (indexing, or making vectors), at most one thread for each owner.
 
     Args:
-        work: Does it; blocks. What fails is logged, and the next who asks tries again.
-        name: Of its threads.
+        work: Does all that is to do for an owner; blocks. A failure is logged, and the next call tries again.
+        name: The name of its threads.
         consequence: What a failure means, with a placeholder for the owner.
     """
 
@@ -40,7 +40,7 @@ class WorkBehind:
         self._asked: set[tuple[BaseStore, Owner]] = set()  # since it was begun the last time
 
     def ask(self, store: BaseStore, owner: Owner) -> Future[None]:
-        """See to it that all is done that there is to do now; the future ends with that, also if it fails."""
+        """Start the work, or have a running one start over; the future ends with it, also if it fails."""
         place = (store, owner)
         with self._lock:
             # Noted last: if no thread can be started, the next who asks tries again.
@@ -50,7 +50,7 @@ class WorkBehind:
             return self._under_way[place]
 
     def wait(self, seconds: float) -> None:
-        """Wait for what is under way, so long at most: whoever goes on may close the stores that it uses."""
+        """Wait for running work, so many seconds at most: the caller may close the stores that it uses."""
         with self._lock:
             ends = [*self._under_way.values()]
         wait(ends, seconds)
@@ -94,8 +94,8 @@ class Recalling:
     async def recall(self, store: BaseStore, owner: Owner, opening: Opening, asked: Callable[[], Asked]) -> Recalled:
         """Return what has to do with a turn's message; nothing where nothing is known, or what failed is logged.
 
-        No store is read: facts are those of the turn's own read, and of the journal is used what is indexed and did not
-        change since. What is lacking is read behind the turn.
+        No store is read. The facts are those that the turn has read, and the journal's lines those in the index that
+        have not changed since; missing ones are indexed behind the turn.
         """
         snapshot = opening.snapshot
         if snapshot is None:

@@ -100,7 +100,7 @@ class MemoryService:
 
     async def aload_model(self, name: str, purpose: Purpose) -> BaseChatModel:
         """Load a chat model without blocking the event loop: a provider's first use imports its package."""
-        # On a thread of its own: stores that hang may hold all those that the event loop shares out.
+        # On a thread of its own: hanging stores may occupy the event loop's default thread pool.
         return await asyncio.wrap_future(in_daemon_thread(lambda: self.load_model(name, purpose)))
 
     def _memory_model(self, name: str) -> BaseChatModel:
@@ -126,7 +126,7 @@ class MemoryService:
         limits, has_begun = self._config, False
 
         def count(of: tuple[BaseStore, Owner] | None) -> None:
-            """Count the call; portions of one summary are of no use, so that one that began is finished."""
+            """Count the call. A begun summary is finished over the budget, as its portions alone are of no use."""
             nonlocal has_begun
             is_further, has_begun, until = has_begun, True, None
             if of and limits.budget_calls and not self.stores.is_away(of[0], "write"):
@@ -178,12 +178,12 @@ class MemoryService:
         return queued
 
     def trigger(self, store: BaseStore, closing: Closing) -> None:
-        """Have what was written down read after its quiet time; where this is lost, a sweep takes it when it is due."""
+        """Start the timer of an update's quiet time; if this process dies, the sweep of another takes the update."""
         self._take_over(store)
         self._queue.add(ConversationContext.of(closing.owner, closing.thread_id, store))
 
     def _write_down(self, store: BaseStore, closing: Closing) -> None:
-        """Write a turn down that was left; as this process closes, it is learned before the end."""
+        """Write down an unwritten turn; while this process closes, its update is run before the end."""
         if run(store, close_turn(closing, self.clock(), self._config)):
             self.trigger(store, closing)
 
@@ -283,9 +283,9 @@ class MemoryService:
     def close(self, timeout: float | None = None) -> bool:
         """Run what waits in this process, for at most `timeout` seconds (`drain_seconds` by default), then stop.
 
-        Turns that were not written down in time are written down first. Blocks: on an event loop, `await
-        asyncio.to_thread(service.close)`. What is left is in the outbox. A store that is away is waited for only where
-        a turn was left.
+        Unwritten turns are written down first. Blocks: on an event loop, `await asyncio.to_thread(service.close)`.
+        Updates that do not run in time stay in the outbox. A store that is away is waited for only if a turn is still
+        unwritten.
         """
         seconds = self._config.drain_seconds if timeout is None else timeout
         end, is_away = time.monotonic() + seconds, self.stores.any_away()

@@ -98,8 +98,8 @@ def unwrapped(store: BaseStore) -> BaseStore:
 class ByStore(Generic[T]):
     """What a process knows of each store, for as long as that lives; stores are told apart by identity alone.
 
-    What was seen on a store's threads is kept from turn to turn, and apart from what was seen where the store itself is
-    awaited: one way may work while the other fails.
+    A store that is asked on threads and the same store awaited on a loop have entries apart, as one of these ways may
+    work while the other fails. Entries last from turn to turn.
 
     Args:
         new: Makes what is known of a store in the beginning.

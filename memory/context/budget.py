@@ -32,8 +32,8 @@ class Budget:
         max_tokens: What the view has at most: leading system message, summary and messages.
         max_summary_tokens: The share reserved for the summary.
         max_tokens_before_summary: New messages of more tokens than this are cut even where the budget still holds.
-        keep_tokens: A cut goes down to so many tokens of messages; half of what the summary leaves by default, and at
-            most: nearer to the brim the next summary would be due before as much is new as was kept.
+        keep_tokens: A cut leaves so many tokens of messages; by default, and at most, half of the budget beside the
+            summary: if it left more, the next summary would be due after fewer new tokens than were kept.
         keep_messages: A cut goes down to so many messages at most, in whole units, and to `keep_tokens`.
         portion_tokens: One call of a model summarizes so many tokens of messages, without showing the existing summary.
         trigger_messages: It is time to cut when so many messages are there, and not before, whatever their tokens.
@@ -78,10 +78,9 @@ class Budget:
         return Keep(tokens, self.keep_messages)
 
     def keep_ahead(self, share: float, *, system: int, counts: Sequence[int], beside: int) -> "Keep | None":
-        """Return what stays now of what the next cut will leave, so that its summary can be written before it is due.
+        """Return what the next cut will leave of today's messages, so that its summary can be written before it is due.
 
-        What is said until then will stay as well, so that much less stays of what is there now. That way the messages
-        that leave now are among those that leave then.
+        Messages that come until the cut will stay, so that fewer of today's do: all that leave here leave then, too.
 
         Args:
             share: Of what makes a cut due; while less than this is there, it is too early, unless it is time to cut.
@@ -162,10 +161,9 @@ def choose_cut(
 ) -> list[BaseMessage]:
     """Return the messages to summarize, oldest first; none if no summary is worth its call.
 
-    What stays is a run of the newest units within `keep`, and the pinned ones. A short answer leaves with its question,
-    if another exchange stays. When the pinned ones alone are so large that less is left to summarize, nothing is:
-    those are shortened in the view, or a long tool loop under a huge question would ask for a summary at each of its
-    steps.
+    The newest units within `keep` stay, and the pinned ones. A short answer leaves with its question, if another
+    exchange stays. If the pinned units are larger than all that could leave, nothing is summarized, and the view
+    shortens them: a long tool loop under a huge question would otherwise ask for a summary at each of its steps.
 
     Args:
         messages: The conversation, oldest first.
@@ -257,8 +255,8 @@ def _shortened(view: Sequence[BaseMessage], room: int, counter: TokenCounter) ->
 def shorten(message: BaseMessage, tokens: int, counter: TokenCounter) -> BaseMessage:
     """Return a copy of a message of about `tokens` tokens: head and tail of its text around a visible note.
 
-    Media stay where they need half of the tokens at most, else a note takes their place; tool calls stay whole. A
-    message that cannot get so small is returned with the note as its only text, or as it is if that is smaller.
+    Media stay if they need half of the tokens at most; else a note takes their place. Tool calls stay whole. A message
+    that cannot get so small gets the note as its only text, unless it is smaller as it is.
     """
     count, blocks = counter.message(message), blocks_of(message.content)
     text = "\n".join(said for block in blocks if isinstance(said := block.get("text"), str) and said)

@@ -19,7 +19,7 @@ REMEMBERED_IDS = 32
 """How many summarized ids are kept beyond those that the state itself tells; the journal knows the rest."""
 
 SYSTEM_CHARS = 4_000
-"""What of a client's later instructions is told at most, but for the newest: one that tells the time is never old."""
+"""So many characters of a client's later instructions are kept, beside the newest: one may tell the time each turn."""
 
 LEFT_OUT = "left_out"
 """Where a state's `context` says which messages the view leaves out though no summary stands for them."""
@@ -123,7 +123,7 @@ class DividedMessages:
         """Return what is left after these of the live messages, oldest first, went into `summary`."""
         before = self.running or RunningSummary("")
         ids = [str(one.id) for one in leaving]
-        # By what they are, as two of one id may be there: the newest question stays, whatever its id.
+        # By object, not by id, as two messages may have one id, and the newest question stays.
         live, end, awaited = list[BaseMessage](), 0, [*reversed(leaving)]
         for at, one in enumerate(self.live, 1):
             if awaited and one is awaited[-1]:
@@ -141,8 +141,8 @@ class DividedMessages:
 def divide(messages: Sequence[BaseMessage], running: RunningSummary | None) -> DividedMessages:
     """Part the messages of a state: instructions are of all of it, whatever a summary stands for.
 
-    Where the last summarized message is no longer there (edited away, or removed because its summary took its
-    place), the summary message, or else the newest summarized message that is left, tells where the live ones begin.
+    The live messages begin behind the last summarized one. If that is gone (edited away, or replaced by its summary),
+    they begin behind the summary message, or else behind the newest summarized message that is left.
     """
     start, stay = 0, list[BaseMessage]()
     if running and (start := _first_live(messages, running)):
@@ -212,7 +212,7 @@ def state_of(context: object) -> dict[str, Any]:
 class LeftOut:
     """The oldest messages of a conversation, without some that were kept, such as the question of the turn in progress.
 
-    The newest of them tells which: all before it too. What a state remembers of them does not grow with their number.
+    The newest of them stands for all before it, so that a state keeps a bounded number of ids.
 
     Attributes:
         messages: How many they are.

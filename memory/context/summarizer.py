@@ -50,7 +50,7 @@ class Caller:
 
     Attributes:
         config: The run's.
-        is_awaited: Whether that is done on the event loop; else in this thread, so that nothing is ever waited for.
+        is_awaited: Whether coroutines are awaited on the event loop; else all calls block this thread.
     """
 
     config: RunnableConfig | None = None
@@ -73,7 +73,7 @@ class Caller:
             async def wait() -> Any:
                 return await called
 
-            # On another thread: this one may have an event loop that is running, which must not be entered again.
+            # On another thread, as an event loop may run in this one, and loops cannot be nested.
             return in_daemon_thread(partial(copy_context().run, asyncio.run, wait())).result()
         # An object with an `async def __call__` is no coroutine function: it makes its coroutine on a thread.
         is_coroutine = inspect.iscoroutinefunction(function)
@@ -176,10 +176,10 @@ class Summarizer(Budget):
     ) -> SummarizationResult:
         """Return what comes of a conversation: itself, or a summary and what still fits.
 
-        A failure of model or hook changes nothing but this one view. The hook is given each message once, before it
-        leaves: with its summary, or, where nobody waits for that, when the view first leaves it out. Then the summary
-        that takes it in later does not give it to the hook again, and no view shows it again unless all messages fit.
-        What a failing hook was given counts as not given.
+        A failure of model or hook changes this one view only. The hook is given each message once, before it leaves:
+        with its summary, or, if the turn does not wait for the summary, when the view first leaves the message out. No
+        view shows such a message again unless all fit, and its later summary does not give it to the hook again.
+        Messages that a failing hook was given are given to it again.
 
         Args:
             now: The conversation.
@@ -194,7 +194,7 @@ class Summarizer(Budget):
             keep = self.keep(now.system)
             leaving = choose_cut(talk.live, self.counter, keep)
             if waits and not leaving and self.view(talk)[1]:
-                # Tool calls cannot be shortened: what goes for their sake is worth a summary, however little.
+                # Tool calls cannot be shortened: messages that leave to make room for them are summarized, however few.
                 leaving = choose_cut(talk.live, self.counter, keep, is_urgent=True)
             is_due = bool(leaving) or not waits
             if is_due and not has_failed:
@@ -215,7 +215,8 @@ class Summarizer(Budget):
         cut, summary = list[BaseMessage](), ""
         if isinstance(prepared, dict) and draft.is_begun_by(prepared):
             part, tokens = leaving[: len(prepared["ids"])], self.summary_tokens(prepared["summary"])
-            # It stands for the first of the messages that leave: the rest fits beside it, or nobody waits for a better.
+            # It stands for the first of the messages that leave. It is enough if the others fit beside it, or if
+            # the turn does not wait for a model.
             fits = not waits or sum(now.counts) - self.counter(part) + now.system + tokens <= self.max_tokens
             if fits and tokens <= self.max_summary_tokens:
                 cut, summary = part, prepared["summary"]

@@ -34,8 +34,8 @@ _SPEAKERS = {"human": "User", "ai": "Assistant", "system": "System"}
 def prompt_of(prompt: Prompt, portion: Sequence[BaseMessage], existing: str, most: int) -> list[BaseMessage]:
     """Return what the model is sent to summarize one portion of plain messages in `most` words at most.
 
-    It is asked for half of what was said, and the existing summary: a small model that may write more than there is to
-    say fills the rest with what nobody said.
+    The words are bounded by half of the messages' and the existing summary: a small model that may write more makes
+    things up.
     """
     if not isinstance(prompt, str):
         return in_turns(prompt.invoke({"messages": [*portion], "existing_summary": existing}).to_messages())

@@ -84,8 +84,8 @@ def load_tiktoken() -> Encoder:
 class Tokenizer:
     """Counts the tokens of texts, with an encoder that is loaded once, in a thread of its own.
 
-    Loading may wait for a network that never answers. So nobody waits for long, the event loop
-    does not wait at all, and what has been settled stays: the counts of one process do not change under way.
+    Loading may wait for a network that never answers. So threads wait for a few seconds, the event loop does not wait
+    at all, and the first outcome stays, so that the counts of one process do not change under way.
 
     Args:
         loaders: Tried in this order; the first that returns an encoder is used, the rest is not tried. Each with the

@@ -22,10 +22,10 @@ UNFIT_IN_TOOLS = re.compile(r"[^\w-]+", re.ASCII)
 def in_turns(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
     """Return the messages as any server takes them; the messages themselves are not changed.
 
-    System messages become one, at the beginning. What says nothing is left out. Neighbours of one role are joined, and
-    names are fit. A line stands for what no result says, for the question of an answer that comes first, for the answer
-    to a user who went on behind results of tools, and for the question where the last word is an answer. Each call of a
-    tool is to have its result already.
+    System messages become one, at the beginning. Empty messages are left out, neighbours of one role joined, and names
+    made fit. A line of ours stands where servers want words and there are none: in an empty result, as the user before
+    an answer that comes first and behind one that comes last, and as an answer between results of tools and the user.
+    Each tool call must have its result already.
     """
     system: list[BaseMessage] = []
     turns: list[BaseMessage] = []

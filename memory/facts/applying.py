@@ -48,7 +48,7 @@ def change_facts(
         return Outcome(refused=tuple(change.refused("stale") for change in changes))
     facts.learn_secrets(extraction.secrets, uuid.uuid4().hex)
     extraction = _withheld(extraction, facts.control.secrets)
-    # Sections tell how things are now, and have no dates by which an old conversation would give way.
+    # An imported conversation writes no section: sections tell how things are now, and have no dates to compare.
     sections = () if is_imported(thread_id) else extraction.profile
     if stricter(config.approval, facts.control.approval) != "off":
         sections = approved_sections(sections, profile, [fact.content for fact in facts.active()])
@@ -75,7 +75,7 @@ def _withheld(extraction: Extraction, secrets: SecretValues) -> Extraction:
 
 
 def _record_keys(thread_id: str, change: Change) -> list[str]:
-    """Return under which keys it is recorded that a change would bring something back."""
+    """Return the keys of the deletion records that would refuse a change: one for its words, one for each message."""
     return [text_key(change.content), *message_keys({thread_id: change.sources})]
 
 
@@ -93,7 +93,7 @@ def apply(facts: FactSet, extraction: Extraction, thread_id: str) -> Outcome:
     lost = [fact for fact in facts.limit() if fact.id in done.created]
     refused += [Refusal(reason="full", content=fact.content, category=fact.category) for fact in lost]
     waiting = tuple(each for each in done.waiting if each in facts.rows)
-    if waiting:  # who holds the journal has to leave out what they came from
+    if waiting:  # by the count, indexes of the journal know that they must leave messages out
         facts.count_edit()
     created = tuple(each for each in done.created if each in facts.rows and facts.rows[each].status == "active")
     return Outcome(
@@ -181,7 +181,7 @@ class _Applying:
     def _propose(self, change: Change, wrong: Fact | None) -> None:
         """Let a change wait for a person's yes; what it corrects stays in use until then."""
         facts = self._facts
-        if known := facts.saying(change.content, "waiting"):  # it waits on, from now
+        if known := facts.saying(change.content, "waiting"):  # its days of waiting are counted from now
             self._again(facts.put(replace(known, updated_at=max(known.updated_at, facts.now))), change)
         else:
             topic = "" if change.topic == "none" else change.topic

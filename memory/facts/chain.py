@@ -55,11 +55,11 @@ class _Said(NamedTuple):
 
 @dataclass(frozen=True)
 class Chain:
-    """What goes together.
+    """Facts that an erase takes together, and the messages that tell of them.
 
     Attributes:
-        revisions: All that each fact says and said, newest last.
-        sources: The messages that they came from, or that said them again, by thread. The threads still hold them.
+        revisions: By a fact's id its words now and before, newest last.
+        sources: By thread the messages that the facts came from, or that said them again.
     """
 
     revisions: tuple[Fact, ...]
@@ -146,7 +146,7 @@ def with_ends(facts: Iterable[Fact], every: Iterable[Fact]) -> list[Fact]:
         facts: Some of an owner's facts.
         every: All of them, with their history.
     """
-    # Found when asked for, and not stored: an undo gives a fact back as it was, with its own end or none.
+    # Computed when it is read, and not stored, so that an undo restores the end that the fact had.
     since = {(fact.replaces, fact.id): fact.created_at for fact in every}
 
     def end(fact: Fact) -> str:

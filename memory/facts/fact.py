@@ -29,7 +29,7 @@ BY_HAND: Final[frozenset[Source]] = frozenset({"page", "api", "cli"})
 MAX_CONTENT_CHARS: Final = 10_000
 
 DAY_SECONDS: Final = 86_400.0
-# Its own offset and that of the zone it is told in are a day each at most.
+# A time's own offset and that of the user's zone are a day each at most.
 _FARTHEST_ZONES: Final = timedelta(days=2)
 _PERIOD = re.compile(r"\d{4}(?:-\d\d){0,2}", re.ASCII)
 # The last place on earth where a day ends is twelve hours behind UTC.
@@ -230,7 +230,7 @@ def may_be_used(fact: Fact) -> bool:
 
 
 def review_digest(content: str) -> str:
-    """Return what a release notes of a content, so that another one that a hand writes in its place is not released."""
+    """Return the digest that a release stores: words that a hand writes later in their place are not released by it."""
     return digest("reviewed", content)[:32]
 
 

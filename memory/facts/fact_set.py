@@ -33,10 +33,10 @@ from memory.text import normalize
 
 # What conversations and imports quarantine must not fill the store: where so many wait, more are refused.
 MAX_HELD: Final = 100
-# How many ids of one content are looked up in history before a new fact of it is placed; more relearnings of one
-# text than that never happened to anybody.
+# A new fact takes the first id of its content that history does not have. So many ids are looked up: nobody relearns
+# one text more often.
 _CANDIDATES: Final = 4
-# In the record of a message: it does not stand on the branch that its thread goes on from.
+# The mark in a message's record that its thread went on from another branch.
 _IS_LEFT: Final = "left"
 
 
@@ -325,7 +325,7 @@ class FactSet:
         From history an undo would make them active, though nobody said yes.
         """
         if facts:
-            self.count_edit()  # who holds the journal has to leave out what they came from
+            self.count_edit()  # by it, indexes of the journal know that they must leave messages out
             self.bar(self.chain_of(facts))
         for fact in facts:
             self.drop(fact.id)

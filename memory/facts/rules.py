@@ -295,9 +295,9 @@ def undo(facts: FactSet, at: str = "") -> UndoneFacts | None:
 
     What was deleted for good, and what an update wrote into the profile, does not come back.
 
-    There is no log of changes: rows and history tell when each fact came, changed or went. All that happened at the
-    newest of these times is one change, since an update stamps everything it does with one time. Taking it back is
-    a change of its own, by hand, so taking back again does it again.
+    No log of changes is kept: rows and history have the time at which each fact came, changed or went. An update stamps
+    all that it does with one time, so that everything with the newest time is one change. Undoing it is a change by
+    hand with a time of its own, which the next undo takes back.
 
     Args:
         at: The time (ISO 8601) of the change to take back, whatever came after it; by default the last one. A fact
@@ -307,7 +307,7 @@ def undo(facts: FactSet, at: str = "") -> UndoneFacts | None:
         What that changed; `None` if nothing changed since facts were erased, or at that time.
     """
     earlier = {(fact.id, fact.revision): fact for fact in facts.past}
-    # Without the revision before, nobody can tell what one changed: history is bounded, and a hand may edit it.
+    # A fact whose earlier revision is missing (history is bounded, and a hand may edit it) cannot be taken back.
     changed = [fact for fact in facts.active() if fact.revision == 1 or (fact.id, fact.revision - 1) in earlier]
     last = {fact.id: fact for fact in sorted(facts.past, key=lambda fact: fact.revision)}
     changed += [fact for fact in last.values() if fact.id not in facts.rows and fact.replaced_by != fact.id]
@@ -344,7 +344,7 @@ def undo(facts: FactSet, at: str = "") -> UndoneFacts | None:
 def _take_back(facts: FactSet, done: UndoneFacts) -> None:
     """Keep the limit, and what is learned and told, once a person takes facts back or restores them."""
     facts.limit()
-    # Without what it corrected: that may be true again.
+    # But not the fact that it corrected, which may be true again.
     for fact in done.removed:
         facts.bar(facts.chain_of([fact]))
     facts.let_in(facts.chain_of(done.restored))
@@ -365,7 +365,7 @@ def follow_branch(
         back: Ids of those that were, and are there again.
         rewritten: Ids of those that say something else now: the new words are learned anew.
     """
-    facts.count_edit()  # who holds the journal has to leave out what is gone
+    facts.count_edit()  # by it, indexes of the journal know that they must leave messages out
     facts.hide({thread_id: gone}, {thread_id: back})
     newest = {fact.id: fact for fact in facts.every}
     left = {name for name, fact in newest.items() if _rests_on(facts, fact, thread_id, gone | rewritten)}

@@ -31,7 +31,7 @@ class BudgetUsedUp(Exception):
 class Job:
     """One piece of work for a user, in which a model is asked.
 
-    Loading a model blocks, and a provider may hang for ever: asking as a whole has a thread, a place and a deadline.
+    Loading a model blocks, and a provider may hang for ever: both run on one thread, within one deadline.
 
     Attributes:
         owner: Whose memory it is.
@@ -72,7 +72,7 @@ class Job:
 
 
 def day_at(now: float, config: MemoryConfig) -> tuple[str, float]:
-    """Return the day (ISO 8601) that it is at a time, where the deployment is, and when it ends (both since 1970)."""
+    """Return the day (ISO 8601) of a time in the deployment's zone, and when that day ends, in seconds since 1970."""
     zone = zone_named(config.time_zone) or UTC
     today = datetime.fromtimestamp(now, zone).date()
     # Midnight by the clocks of the zone: a day there may have 23 or 25 hours.
@@ -86,7 +86,7 @@ def spend(owner: Owner, config: MemoryConfig, now: float, *, has_begun: bool = F
         owner: Whose memory it is for.
         config: What each user has: `budget_calls`, failed ones too; 0 is no limit.
         now: Seconds since the epoch.
-        has_begun: Whether it belongs to work that has begun, which is finished: its parts alone are of no use.
+        has_begun: Whether earlier calls of the same work were counted: it is finished, also over the budget.
 
     Returns:
         Until when no call may be made, in seconds since the epoch; `None` if this one may.

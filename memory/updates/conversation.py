@@ -28,7 +28,7 @@ class ConversationContext:
 
     Attributes:
         thread_id: The conversation.
-        user_id: Whose memory it is: the user's identity. `of` puts their namespace's name here, for who knows no more.
+        user_id: The user's identity; of a context that `of` made, the user's namespace label, as it knows no identity.
         agent_name: Which agent's memory it is.
         messages: Messages of the conversation, in any form that LangChain takes; each is given an `id` if it has none.
         carried_over: Messages of a context that this one replaced which had left the thread by a summary.
@@ -75,8 +75,8 @@ class ConversationContext:
     def replacing(self, older: "ConversationContext") -> "ConversationContext":
         """Return this context in the older one's place, with what a summary took from the thread in between.
 
-        What the older one had and a turn's view of the thread no longer has, without a summary, was edited away by
-        the user and stays away. A cut is no view of the thread: what it does not name is still there.
+        A message of the older context that a turn's view of the thread lacks, and that no summary took, was edited away
+        by the user, and is dropped. A cut is no view of the thread: messages that it does not name are kept.
         """
         left = older.carried_over if older.kind == self.kind == "turn" else (*older.carried_over, *older.messages)
         carried = {message.id or id(message): message for message in (*left, *self.carried_over)}

@@ -21,7 +21,7 @@ FailureKind = Literal["not_now", "again", "never"]
 """`not_now`: no fault of the call, it passes by itself. `again`: the same call may succeed. `never`: it will not."""
 
 LONGEST_WAIT = 86_400.0
-"""In seconds. What is to wait for longer was told so under a clock that was ahead."""
+"""In seconds. A longer wait was noted under a clock that was ahead, and counts for nothing."""
 
 # No money left, too many requests; and what fails on the server's side, but for what it cannot do.
 _NOT_NOW = frozenset({402, 429, *range(500, 600)}) - {501}
@@ -34,7 +34,7 @@ _FAILURES_TOGETHER = 3
 
 
 class Overtaken(Exception):
-    """What was read for a model is no longer what is there: nothing of its answer is written."""
+    """The entries changed while a model was asked about them: nothing of its answer is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +53,14 @@ class Entry:
             whose words they are is settled.
         edited_away: Ids of messages that the thread no longer has, as the user edited them away: they are not learned
             unless they are back before the update runs.
-        overlapped: Whether another run of the thread went on beside the one that said it, and the thread went on from
-            that: a later turn does not have its messages either, and nobody edited them away.
+        overlapped: Whether the thread went on from another run that ran beside this one. Later turns lack its messages
+            then, though nobody edited them away.
         model: The assistant's choice as `provider:model`; empty means the deployment's own.
-        attempts: How often it failed by a fault of its own, as far as anybody knows.
-        waits: How often its model could not be asked, or what it says had changed when that had answered.
+        attempts: How often it failed, and its own contents may be to blame.
+        waits: How often its model could not be asked, or the entry had changed by the time of the answer.
         not_before: Until when its provider wants not to be asked, in seconds since the epoch.
-        state: `dead` needs a hand: it failed for good. Of one that is read now the user's lease tells.
-        error: Sort of the last failure, without any text of the conversation; what changed meanwhile is none.
+        state: `dead` failed for good, and waits for a person. Which entries are `running` is in the user's lease.
+        error: Class of the last failure, without any text of the conversation; a change meanwhile is no failure.
     """
 
     kind: EntryKind
@@ -87,7 +87,7 @@ class Entry:
 
     @property
     def contents(self) -> tuple[object, ...]:
-        """What there is to learn from it, whatever became of it so far: old ids may have got other texts."""
+        """What tells an entry from its earlier versions, but for its tries: the texts, too, as an edit keeps the id."""
         texts = tuple(message.text for message in self.messages)
         return (self.key, self.epoch, texts, self.edited_away)
 
@@ -99,7 +99,7 @@ class Entry:
     def is_ready(self, now: float, config: MemoryConfig, *, is_woken: bool = False) -> bool:
         """Say whether it may be read: a fresh one at any time, one that failed once it is due again.
 
-        No delay is longer than the longest: one that is was written under a clock that was ahead.
+        A delay beyond the longest one was written under a clock that was ahead, and is ignored.
 
         Args:
             now: Seconds since the epoch.
@@ -140,8 +140,8 @@ class Entry:
 def kind_of(error: BaseException) -> FailureKind:
     """Say what a failure asks for: to wait, to try again, or to give up.
 
-    A request that is too large is at fault itself, whatever status a provider gives it, and one may be that runs into
-    a time limit.
+    A request that is too large fails by its own fault, whatever the provider's status. So may one that runs into a time
+    limit.
     """
     if isinstance(error, Overtaken):
         return "not_now"

@@ -1,8 +1,8 @@
 """Who works for a user: one row of the user's, so that one process at a time asks a model about what they said.
 
 A worker takes the lease in a transaction, under a token that nobody had before. What applies a model's answer compares
-the token in its own transaction: where it is another one, a later worker has taken over, and nothing is written. So a
-lease that ends too early costs a second model call, and no more.
+the token in its own transaction: under another token, a later worker has taken over, and nothing is written. So a lease
+that ends too early costs a second model call, and no more.
 """
 
 import os
@@ -47,8 +47,8 @@ class Worker:
         host: Name of the machine.
         pid: Process id on that machine.
         is_alive: Whether a process of this host exists.
-        under_way: The tokens of the updates that go on, by default of all workers of this process: one that broke off,
-            with a store that is away, could not give its lease back.
+        under_way: The tokens of this process's running updates. A lease of this process under another token is free:
+            its update broke off, and could not give it back, as the store was away.
     """
 
     host: str = field(default_factory=socket.gethostname)

@@ -37,7 +37,7 @@ _LATE, _LATE_KEPT = "late", 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
-    """What is known of the time of a turn that is written down after it ended, as the store did not answer then.
+    """When a turn ended, and whether memory was read in it: for turns that are written down late, after an outage.
 
     Attributes:
         asked: Id of the user message that it answers.
@@ -51,7 +51,7 @@ class Late:
     is_read: bool = False
 
     def may_be_learned(self, epoch: str, control: Control, thread: ErasedThread) -> bool:
-        """Say whether nothing forbids it that the epochs do not tell: in doubt, it is not learned.
+        """Say whether a late turn may be learned for all that its epochs do not tell; in doubt it may not.
 
         Args:
             epoch: The user's epoch when it began; empty if nobody read it.
@@ -94,8 +94,8 @@ def record(
         view: What the thread holds now: in entries of earlier turns, the messages that the user edited away are named
             as such, and facts that were learned from such messages alone end. `None` leaves all as it is.
         thread_epoch: The thread's epoch when the turn began; empty if nobody read it.
-        late: When it was said, of a turn that is written down after it ended: once, whatever became of it since, and
-            only if it certainly may be.
+        late: Set for a turn that is written down after it ended: it is written once, even if its entry was done since,
+            and only if it certainly may be learned.
         config: The limit of facts: what had ended with an edit may come back.
     """
     owner, notes = draft.owner, thread_namespace(draft.thread_id)
@@ -172,7 +172,7 @@ def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffect
 def change(owner: Owner, before: Iterable[Entry], after: Iterable[Entry]) -> StoreEffects[None]:
     """Write what differs between some entries that an owner had and has; of one key the last counts.
 
-    The marker stays, perhaps due too early.
+    The due marker is left as it is: it may be due too early, which costs one look.
     """
     namespace = owner.namespace("outbox")
     was, now = ({entry.key: entry for entry in entries} for entries in (before, after))
@@ -189,7 +189,7 @@ def mark(owner: Owner, entries: Collection[Entry]) -> StoreEffects[None]:
 def rewrite(owner: Owner, becomes: Callable[[Entry], Entry | None]) -> StoreEffects[list[Entry]]:
     """Write what each of an owner's entries becomes, and return those that change; `None` deletes one."""
     entries = yield from read_entries(owner)
-    # One that gets another key, under which there is one already, gives way to that: of one key the last counts.
+    # An entry whose new key is taken already is dropped for the one that is there: of one key the last counts.
     after = sorted(((entry, becomes(entry)) for entry in entries), key=lambda pair: pair[0] == pair[1])
     left = [now for _, now in after if now]
     yield from change(owner, entries, left)

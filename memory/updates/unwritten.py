@@ -37,7 +37,7 @@ class Unwritten(Late):
         epochs: Under which epochs it began, as far as anybody knows.
         model: The assistant's choice as `provider:model`, for whoever reads it later.
         time_zone: The assistant's choice.
-        tries: How often it alone could not be written, while other turns could.
+        tries: How often it could not be written while other turns could.
     """
 
     owner: str

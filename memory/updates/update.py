@@ -66,9 +66,9 @@ class _Claim:
         reading: What they hold, and what was flushed before.
         parts: The portions that are still to be read: one call of the model each.
         snapshot: What is known of the user, as the model is shown.
-        marked: What the model marked in the portions before. A worker that dies between two takes that along: what it
-            read waits for a yes then.
-        unmarked: Ids of the messages there that it did not mark as harmless: a long one may go on in the next portion.
+        marked: The model's marks in earlier portions, in memory only: if the worker dies between two portions, the
+            messages of these wait for a yes.
+        unmarked: Ids of messages in earlier portions without a mark as harmless; a long one may go on in the next.
     """
 
     at: int
@@ -131,7 +131,7 @@ class Drain(Job):
             self.worker.under_way.discard(self.token)
         left = [entry for entry in self._left if entry.state != "dead" and self.only in (None, entry.thread_id)]
         due = self._goes_on or min((entry.due for entry in left), default=None)
-        # What was only overtaken has no error: nobody's success need wake it in the middle of a conversation.
+        # An overtaken entry has no error: it must not be woken by another's success, in the middle of a conversation.
         waiting = frozenset(entry.thread_id for entry in left if entry.waits and entry.error)
         return Drained(tuple(self._receipts), self._cancelled, self._failed, due, waiting)
 

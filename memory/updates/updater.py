@@ -60,8 +60,8 @@ class ModelCalls:
         A thread cannot be ended: a call that takes too long is abandoned, and runs until it ends by itself.
 
         Raises:
-            TimeoutError: If the call takes longer than `timeout` seconds, not counting the wait for its start; or if
-                abandoned calls hold all places for so long.
+            TimeoutError: If the call takes longer than `timeout` seconds after its start, or if abandoned calls hold
+                all places for `timeout` seconds.
         """
         with self._waited_for:
             if not self._running.acquire(timeout=timeout):
