@@ -6,7 +6,9 @@ from typing import Any, Protocol
 
 import pytest
 
+from tests.e2e.browsing import chromium
 from tests.stories.host import Place, places
+from tests.stories.looking import page_of
 from tests.stories.people import Person
 
 
@@ -54,3 +56,19 @@ def meet(request: pytest.FixtureRequest) -> Iterator[Meet]:
 def ada(guarded: Place, meet: Meet) -> Person:
     """A user who logs in."""
     return meet(guarded)
+
+
+@pytest.fixture(scope="module")
+def browser(shared: dict[str, Place]) -> Iterator[Any]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser: Any, ada: Person) -> Iterator[Any]:
+    """The page, in which Ada has logged in."""
+    with page_of(browser, ada.place) as page:
+        page.get_by_label("Token").fill(ada.token)
+        page.get_by_role("button", name="Show my memory").click()
+        page.locator("#chat-words").wait_for()
+        yield page

@@ -1,57 +1,20 @@
 """What people do on the page, in a browser."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.archive_lines import lines_of, taking
-from tests.e2e.browsing import NEEDED, SECONDS, chromium, erase, expect, fact, go, say, serious
+from tests.e2e.browsing import NEEDED, erase, expect, fact, go, say, serious
 from tests.e2e.waiting import eventually
 from tests.stories.conftest import Meet
 from tests.stories.host import Place
+from tests.stories.looking import look, page_of
 from tests.stories.people import Person
 
 pytestmark = [*NEEDED, pytest.mark.xdist_group("page")]  # one browser for all
-
-
-@pytest.fixture(scope="module")
-def browser(shared: dict[str, Place]) -> Iterator[Any]:
-    with chromium() as browser:
-        yield browser
-
-
-@contextmanager
-def page_of(browser: Any, place: Place, **options: Any) -> Iterator[Any]:
-    """Open the page in a window of its own; in the end nothing was wrong in it, and its policy refused nothing."""
-    context = browser.new_context(viewport={"width": 1360, "height": 850}, reduced_motion="reduce", **options)
-    page, wrong = context.new_page(), list[str]()
-    page.set_default_timeout(SECONDS)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: wrong.append(said.text) if "Content Security Policy" in said.text else None)
-    page.goto(f"{place.url}/memory")
-    yield page
-    context.close()
-    assert wrong == []
-
-
-@pytest.fixture
-def page(browser: Any, ada: Person) -> Iterator[Any]:
-    """The page, in which Ada has logged in."""
-    with page_of(browser, ada.place) as page:
-        page.get_by_label("Token").fill(ada.token)
-        page.get_by_role("button", name="Show my memory").click()
-        page.locator("#chat-words").wait_for()
-        yield page
-
-
-def look(page: Any, part: str = "Facts") -> None:
-    """Go to a part of the page, as it is now."""
-    go(page, "Profile" if part == "Facts" else "Facts")
-    go(page, part)
 
 
 def test_47_who_has_no_token_is_shown_nothing(browser: Any, ada: Person) -> None:

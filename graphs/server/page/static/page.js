@@ -89,6 +89,7 @@ for (const name of ["pointerup", "pointercancel"]) addEventListener(name, () => 
 // Who lets go of a scroll bar is seen only as the mouse moves on.
 addEventListener("pointermove", ({ buttons }) => buttons || release(), true);
 
+let typing = 0; // until what is typed is searched for
 let newest = 0; // of what somebody asked for: only the last one's answer is shown
 let underWay = 0;
 let changing = Promise.resolve();
@@ -100,9 +101,10 @@ export function lose() {
 }
 
 // Shows an address. `form`: what was sent, with its `body`. `text`: what is searched for. `how`: what becomes of the browser's
-// history, "pushState" or "replaceState". `isLook`: nobody asked for it. `isFind`: somebody is typing.
-export async function show(address, { form, body, text = kept("text"), how = "", isLook = false, isFind = false } = {}) {
+// history, "pushState" or "replaceState". `isLook`: nobody asked for it. `isFind`: somebody is typing. `isElsewhere`: they go on.
+export async function show(address, { form, body, text = kept("text"), how = "", isLook, isFind, isElsewhere } = {}) {
   const mine = isLook ? newest : ++newest;
+  if (isElsewhere) clearTimeout(typing);
   // Changes go one after another, and a list that is asked for later knows all of them.
   const asked = changing.then(() => ask(address, { text, body }));
   if (body) changing = asked.catch(() => {});
@@ -122,7 +124,7 @@ export async function show(address, { form, body, text = kept("text"), how = "",
   const { answer, page } = found;
   const next = page.getElementById("view");
   if (!next) return refused(answer.status, isLook);
-  if (answer.ok) apply(page, answer, { form, text, how, isLook, isFind });
+  if (answer.ok) apply(page, answer, { form, text, how, isLook, isFind, isElsewhere });
   else if (!isLook) toast(next);
   return answer.ok;
 }
@@ -143,7 +145,7 @@ function toast(next) {
   said.querySelector("[autofocus]")?.focus();
 }
 
-function apply(page, answer, { form, text, how, isLook, isFind }) {
+function apply(page, answer, { form, text, how, isLook, isFind, isElsewhere }) {
   const active = document.activeElement;
   const row = active?.closest("#view [id]:is(li, article)")?.id;
   const written = new Set(view.querySelectorAll("[autofocus]"));
@@ -153,8 +155,7 @@ function apply(page, answer, { form, text, how, isLook, isFind }) {
   if (!isLook && !(isFind && said.querySelector("form"))) said.replaceChildren(...page.getElementById("said").childNodes);
   if (form?.closest("#chat")) return look();
   if (form && answer.redirected) form.reset(); // what it said is done
-  // Where somebody goes, the form that finds says what is found there.
-  if (!isLook && !isFind && (!form || form.matches("[data-whole]"))) find?.reset();
+  if (isElsewhere) find?.reset(); // it says what is found there
   if (!isLook) for (const all of document.querySelectorAll("[data-all]")) all.checked = false;
   morph(document.getElementById("parts"), page.getElementById("parts"));
   if (next.dataset.shows !== view.dataset.shows) view.replaceChildren();
@@ -183,7 +184,7 @@ function apply(page, answer, { form, text, how, isLook, isFind }) {
   if (fresh) fresh.focus();
   else if (isThere) goBack(active);
   else if (how) goBack(document.getElementById(row)?.querySelector("a, button") ?? said.querySelector("button") ?? view);
-  if (form && find?.matches("[data-live]") && isTyped(find)) seek(find);
+  if (!isFind && find?.matches("[data-live]") && isTyped(find)) seek(find); // that went under in what was done meanwhile
 }
 
 // By itself the page shows what is there now, in a few seconds, and as it is looked at again.
@@ -205,16 +206,16 @@ function isTyped(form) {
 let isSought = false; // while somebody goes on typing, the address changes in its place
 function seek(form, target) {
   const to = new URL(form.action);
+  for (const id of new URLSearchParams(location.search).getAll("edit")) to.searchParams.append("edit", id);
   for (const [name, value] of new FormData(form)) if (value && name !== "text") to.searchParams.set(name, value);
   const how = isSought && target?.type === "search" ? "replaceState" : "pushState";
   isSought = target?.type === "search";
   return show(to, { text: form.elements.text.value.trim(), how: target ? how : "replaceState", isFind: true });
 }
-let typing = 0;
 document.addEventListener("input", ({ target }) => {
   if (!target.form?.matches("[data-live]")) return;
   clearTimeout(typing);
-  typing = setTimeout(() => seek(target.form, target), target.type === "search" ? 250 : 0);
+  typing = setTimeout(() => target.isConnected && seek(target.form, target), target.type === "search" ? 250 : 0);
 });
 
 document.addEventListener("submit", async (event) => {
@@ -233,8 +234,9 @@ document.addEventListener("submit", async (event) => {
   if (form.matches("[data-import]") && form.elements.file.files.length) return takeIn(form);
   if (form.ariaBusy) return;
   form.ariaBusy = "true";
-  const text = form.matches("[data-whole]") ? "" : kept("text");
-  const isDone = await show(by?.getAttribute("formaction") ?? form.getAttribute("action"), { form, body, text, how: "replaceState" });
+  const isElsewhere = form.matches("[data-whole]");
+  const how = { form, body, text: isElsewhere ? "" : kept("text"), how: "replaceState", isElsewhere };
+  const isDone = await show(by?.getAttribute("formaction") ?? form.getAttribute("action"), how);
   form.ariaBusy = null;
   if (!isDone) return;
   if (form.closest("#chat")) form.remove();
@@ -265,13 +267,13 @@ document.addEventListener("click", (event) => {
     event.preventDefault();
     const isWithin = view.contains(link);
     const isInRow = isWithin && link.closest("li") && new URL(link.href).pathname === location.pathname;
-    show(link.href, { text: isWithin ? kept("text") : "", how: isInRow ? "replaceState" : "pushState" });
+    show(link.href, { text: isWithin ? kept("text") : "", isElsewhere: !isWithin, how: isInRow ? "replaceState" : "pushState" });
   }
 });
 
 addEventListener("popstate", async () => {
   const { top } = history.state ?? {};
-  await show(location.href);
+  await show(location.href, { isElsewhere: true });
   if (top !== undefined) scrollTo(0, top);
 });
 

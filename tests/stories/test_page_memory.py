@@ -1,0 +1,172 @@
+"""What people do with their memory on the page, in a browser: what the address says, the bin, erasing."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.archive_lines import lines_of
+from tests.e2e.browsing import NEEDED, expect, fact, go, say
+from tests.e2e.waiting import eventually
+from tests.stories.looking import look, page_of
+from tests.stories.people import Person
+
+pytestmark = [*NEEDED, pytest.mark.xdist_group("page")]  # one browser for all
+
+
+def test_64_what_was_deleted_or_replaced_is_in_the_bin_after_a_reload_and_comes_back(page: Any, ada: Person) -> None:
+    ada.writes("Likes pears")
+    ada.says("I like figs.")
+    ada.says("Now I like plums.")
+    ada.knows("Likes pears", "User likes plums.")
+    look(page)
+    fact(page, "pears").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("button", name="Undo")).to_be_focused()
+    go(page, "Bin")
+    page.reload()
+    expect(fact(page, "Likes pears")).to_contain_text("deleted")
+    expect(fact(page, "User likes figs.")).to_contain_text("now: User likes plums.")
+    page.get_by_role("button", name="Bring back: Likes pears").click()
+    expect(page.get_by_text("Brought back.")).to_be_visible()
+    # What was replaced takes its place again.
+    page.get_by_role("button", name="Bring back: User likes figs.").click()
+    expect(fact(page, "User likes plums.")).to_be_visible()
+    ada.knows("Likes pears", "User likes figs.")
+    # So do the words before an edit.
+    ada.memory.patch(f"/facts/{ada.fact('pears')['id']}", json={"content": "Likes nuts"}).raise_for_status()
+    go(page, "Facts")
+    fact(page, "nuts").get_by_role("link", name="History").click()
+    page.get_by_role("button", name="Bring back: Likes pears").click()
+    expect(fact(page, "Likes pears").locator(".history")).to_contain_text("Likes nuts")
+
+
+def test_65_a_fact_is_erased_for_good_after_a_question_that_says_what_goes(page: Any, ada: Person) -> None:
+    say(page, "I like quinces.")
+    ada.knows("User likes quinces.")
+    ada.memory.patch(f"/facts/{ada.fact('quinces')['id']}", json={"content": "User grows quinces"}).raise_for_status()
+    look(page)
+    fact(page, "quinces").get_by_role("link", name="History").click()
+    page.get_by_role("link", name="Erase for good …").click()
+    asked = page.locator("#view")
+    expect(asked).to_contain_text("User grows quinces")
+    expect(asked).to_contain_text("User likes quinces.")
+    expect(asked.get_by_role("link", name="I like quinces.")).to_be_visible()  # a conversation that keeps the words
+    page.get_by_role("link", name="Keep it").click()
+    ada.knows("User grows quinces")
+    page.go_back()
+    page.get_by_role("button", name="Erase for good").click()
+    expect(page.get_by_text("Erased for good.")).to_be_visible()
+    ada.knows()
+    go(page, "Bin")
+    expect(page.get_by_text("Nothing is in the bin.")).to_be_visible()
+    assert "quinces" not in str(ada.get("/journal"))
+
+
+def test_66_one_conversation_is_erased_with_what_was_learned_and_is_told_by_its_first_words(
+    page: Any, ada: Person
+) -> None:
+    ada.writes("Likes pears")
+    for words in "I keep bees.", "I keep hens.":
+        ada.says(words)
+    eventually(lambda: len(ada.facts()) == 3)
+    go(page, "Journal")
+    page.locator("article", has_text="I keep bees.").get_by_role("link", name="Erase this conversation").click()
+    expect(page.locator("#view")).to_contain_text("“I keep bees.” on ")
+    expect(page.locator("#view")).to_contain_text("User keeps bees.")
+    for thread in ada.sdk.threads.search():
+        assert thread["thread_id"][:8] not in page.locator("#view").inner_text()
+    page.get_by_role("button", name="Erase for good").click()
+    expect(page.locator("article")).to_have_count(1)
+    ada.knows("Likes pears", "User keeps hens.")
+    assert len(ada.sdk.threads.search()) == 1
+
+
+def test_67_the_address_says_what_is_seen(page: Any, ada: Person) -> None:
+    for content, category in ("Likes pears", "preference"), ("Likes plums", "preference"), ("Keeps bees", "knowledge"):
+        ada.writes(content, category=category)
+    look(page)
+    page.locator("#find").get_by_label("Category").select_option("preference")
+    page.get_by_role("searchbox").press_sequentially("likes")
+    expect(page.locator(".count")).to_have_text("2 of 3 facts")
+    fact(page, "pears").get_by_role("link", name="Edit").click()
+    page.get_by_label("What it says").fill("Likes ripe pears")
+    # What others do is seen here, and nothing of what is written goes.
+    ada.writes("Likes sloes", category="preference")
+    page.evaluate("document.body.dispatchEvent(new Event('facts-changed'))")
+    expect(page.locator(".count")).to_have_text("3 of 4 facts")
+    expect(page.get_by_label("What it says")).to_have_value("Likes ripe pears")
+    expect(page.get_by_label("What it says")).to_be_focused()
+
+    def is_seen(where: Any) -> None:
+        expect(where.locator(".count")).to_have_text("3 of 4 facts")
+        expect(where.get_by_role("searchbox")).to_have_value("likes")
+        expect(where.locator("#find").get_by_label("Category")).to_have_value("preference")
+        expect(where.get_by_label("What it says")).to_have_count(1)
+
+    page.reload()
+    is_seen(page)
+    go(page, "Journal")
+    page.go_back()
+    is_seen(page)
+    with page_of(page.context.browser, ada.place) as other:  # a bookmark, elsewhere
+        other.goto(page.url)
+        other.get_by_label("Token").fill(ada.token)
+        other.get_by_role("button", name="Show my memory").click()
+        is_seen(other)
+    # Servers log addresses, but not what stands behind the "#".
+    assert "likes" in page.url.partition("#")[2]
+    assert "likes" not in page.url.partition("#")[0]
+
+
+def test_68_waiting_carries_its_number_and_nothing_is_behind_an_edge_or_the_header(page: Any, ada: Person) -> None:
+    ada.memory.put("/approval", json={"approval": "sensitive"}).raise_for_status()
+    ada.says("I suffer from asthma.")
+    eventually(lambda: ada.get("/overview")["waiting"] == 1)
+    look(page)
+    parts = page.get_by_label("Parts of the page")
+    expect(parts.get_by_role("link", name="Waiting 1")).to_be_visible()
+    page.set_viewport_size({"width": 360, "height": 740})
+    for link in parts.get_by_role("link").all():
+        box = link.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 360
+    for part in "Facts", "Waiting":
+        go(page, part)
+        for tick in page.locator("input:is([type=checkbox], [type=radio]):visible").all():
+            box = tick.bounding_box()
+            assert min(box["width"], box["height"]) >= 24
+    page.set_viewport_size({"width": 1360, "height": 400})
+    go(page, "Profile")
+    page.mouse.wheel(0, 2000)
+    page.keyboard.press("Shift+Tab")
+    page.get_by_role("link", name="Skip to what is known").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#view")).to_be_focused()
+    header, heading = (page.locator(each).bounding_box() for each in ("header", "h1"))
+    assert heading["y"] >= header["y"] + header["height"]
+    expect(page.locator("#view")).to_contain_text("What you are busy with these weeks")
+    page.get_by_label("Parts of the page").get_by_role("link", name="Waiting").click()
+    page.get_by_role("button", name="Yes, remember").click()
+    expect(parts.get_by_role("link", name="Waiting", exact=True)).to_be_visible()
+
+
+def test_69_a_note_goes_with_the_next_change_and_a_file_is_taken_in_when_that_is_pressed(
+    page: Any, ada: Person, tmp_path: Path
+) -> None:
+    ada.writes("Likes pears")
+    look(page)
+    page.get_by_text("Add a fact", exact=True).click()
+    for content, said in ("Likes pears", "This was known already."), ("Likes figs", "Added."):
+        page.get_by_label("What should be known about you?").fill(content)
+        page.get_by_role("button", name="Add", exact=True).click()
+        expect(page.locator("#said")).to_have_text(said)
+        expect(page.get_by_label("What should be known about you?")).to_have_value("")
+    file = tmp_path / "memory.jsonl"
+    file.write_text(lines_of({"facts": [{"content": "Likes plums", "category": "goal", "confidence": 0.9}]}))
+    go(page, "Your data")
+    page.get_by_text("Bring one back").click()
+    page.get_by_label("A file").set_input_files(file)
+    assert len(ada.facts()) == 2
+    page.get_by_role("button", name="Take it in").click()
+    expect(page.locator("#said")).to_have_text("Taken in: 1 new facts; 0 were known already.")
+    ada.knows("Likes pears", "Likes figs", "Likes plums")
