@@ -59,9 +59,10 @@ class PageRequest(Call):
 
     async def show(self, template: str, view: str, **context: object) -> Response:
         """Return the page with a template in it, and with what the form before it did."""
-        waiting = sum([len(each) for each in await self.waits()])
+        if "waiting" not in context:  # the number in the menu
+            context["waiting"] = sum([len(each) for each in await self.waits()])
         told = self.request.query_params if self.request.method == "GET" else {}  # not what an earlier form did
-        return render(self.request, template, {"now": self.now, "done": told, "waiting": waiting, **context}, view=view)
+        return render(self.request, template, {"now": self.now, "done": told, **context}, view=view)
 
     def lead(self, to: str, done: str = "", **query: object) -> Response:
         """Lead to a part of the page, which says what was done: so a reload shows it again, and sends nothing again."""

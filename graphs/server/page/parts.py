@@ -14,6 +14,7 @@ from graphs.server.api.preview import NewThread, preview_of
 from graphs.server.page.pages import PageRequest, PageRoutes
 from memory.facts.fact import Fact
 from memory.facts.profile import MAX_SECTION_CHARS
+from memory.facts.rows import read_fact_set
 from memory.journal.journal import read_journal_entries
 from memory.updates.receipts import UpdateReceipt, read_receipts
 
@@ -74,10 +75,8 @@ async def show_preview(asked: PageRequest) -> Response:
 
 async def facts_named(asked: PageRequest, receipts: Sequence[UpdateReceipt]) -> dict[str, Fact]:
     """Return the facts that receipts may name, by id; those that no longer hold as they said it last."""
-    over = {each for receipt in receipts for each in receipt.superseded}
-    gone = [*await asked.facts.alist("superseded"), *await asked.facts.alist("ended")] if over else []
-    last = sorted((fact for fact in gone if fact.id in over), key=lambda fact: fact.revision)
-    return {fact.id: fact for fact in (*last, *await asked.facts.alist(None))}
+    is_over = any(receipt.superseded for receipt in receipts)
+    return {fact.id: fact for fact in (await asked.run(read_fact_set(asked.owner, whole=is_over))).every}
 
 
 @pages.answers("GET learned")
@@ -86,7 +85,7 @@ async def show_learned(asked: PageRequest) -> Response:
     since = asked.one("since")
     done = await asked.run(read_receipts(asked.owner, since))
     facts = await facts_named(asked, done) if done else {}
-    answer = await asked.show("learned.html", "facts", updates=done, facts=facts)
+    answer = await asked.show("learned.html", "facts", updates=done, facts=facts, waiting=0)
     answer.headers["X-Since"] = done[-1].time if done else since
     return answer
 
@@ -100,7 +99,7 @@ async def show_sources(asked: PageRequest) -> Response:
     there = {fact.id: fact for fact in await asked.facts.alist()}
     texts = (await profile.get_profile(asked)).sections
     return await asked.show(
-        "sources.html", "facts",
+        "sources.html", "facts", waiting=0,
         facts=[there[each] for each in wanted if each in there],
         gone=sum(each not in there for each in wanted),
         sections=[(SECTIONS[each][0], texts[each]) for each in profiled if each in texts],
@@ -121,7 +120,7 @@ async def switch(asked: PageRequest) -> Response:
         await overview.put_learning(asked, overview.LearningChoice(learning=learning == "on"))
     if use := asked.one("use"):
         await overview.put_use(asked, overview.UseChoice(use=use == "on"))
-    return asked.lead(asked.one("view") or "data")
+    return asked.lead("updates" if asked.one("view") else "data")
 
 
 @pages.answers("POST import")

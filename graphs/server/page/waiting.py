@@ -16,7 +16,6 @@ from graphs.server.page.pages import PageRequest, PageRoutes
 from graphs.server.page.parts import facts_named
 from graphs.server.page.rendering import SAID
 from memory.archive.entries import read_fact
-from memory.control import read_control
 from memory.facts.fact import HELD, Fact, to_item
 from memory.facts.store import FactEffects
 from memory.message import iso_time
@@ -30,16 +29,14 @@ _LAST_UPDATES = 10
 @pages.answers("GET updates")
 async def show_updates(asked: PageRequest, **done: object) -> Response:
     """Show what waits for a person, what waits to be learned, what failed, and what was learned last."""
-    control = await asked.run(read_control(asked.owner))  # as it is now: the form may have changed it
-    (held, lines), there = await asked.waits(), {fact.id: fact for fact in await asked.facts.alist(None)}
-    approval = approval_of(asked, control, sum(fact.status == "waiting" for fact in held), len(lines))
+    held, lines = await asked.waits()
+    approval = approval_of(asked, asked.control, sum(fact.status == "waiting" for fact in held), len(lines))
     last = (await asked.run(read_receipts(asked.owner)))[::-1][:_LAST_UPDATES]
     entries = [updates.Update.model_validate(entry) for entry in await updates.updates_of(asked)]
     opened = asked.all("source")
     return await asked.show(
-        "updates.html", "updates", lines=lines, approval=approval, held=held,
+        "updates.html", "updates", lines=lines, approval=approval, held=held, waiting=len(held) + len(lines),
         said_at=await said_at(asked, [fact for fact in held if fact.id in opened]),
-        replaced={fact.id: there[fact.replaces].content for fact in held if fact.replaces in there},
         pending=[each for each in entries if each.state != "dead"],
         dead=[each for each in entries if each.state == "dead"],
         last=last, facts=await facts_named(asked, last), seen=await overview.overview(asked), **done,
