@@ -157,7 +157,7 @@ async def test_with_a_login_the_page_and_its_files_hold_nothing_and_each_part_ne
         assert "data-login" in page.text
         assert "figs" not in page.text
         assert (await nobody.get("/static/page.css")).status_code == 200
-        for name in ("facts", "bin", "fact-erase?id=x"):
+        for name in ("facts", "bin", "journal"):
             assert "figs" not in (await nobody.get(f"/page/{name}")).text, name
         posted = await nobody.post("/page/facts", data={"text": "figs"})
         assert (posted.status_code, "Likes" in posted.text) == (401, False)

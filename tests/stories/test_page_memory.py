@@ -46,16 +46,16 @@ def test_65_a_fact_is_erased_for_good_after_a_question_that_says_what_goes(page:
     ada.memory.patch(f"/facts/{ada.fact('quinces')['id']}", json={"content": "User grows quinces"}).raise_for_status()
     look(page)
     fact(page, "quinces").get_by_role("link", name="History").click()
-    page.get_by_role("link", name="Erase for good …").click()
-    asked = page.locator("#view")
-    expect(asked).to_contain_text("User grows quinces")
-    expect(asked).to_contain_text("User likes quinces.")
-    expect(asked.get_by_role("link", name="I like quinces.")).to_be_visible()  # a conversation that keeps the words
-    page.get_by_role("link", name="Keep it").click()
+    page.get_by_role("button", name="Erase for good …").click()
+    asked = page.locator("#said")
+    expect(asked).to_contain_text("“User likes quinces.”, “User grows quinces”")
+    expect(asked).to_contain_text("Conversations that keep the words: “I like quinces.” of ")
+    page.get_by_role("link", name="No", exact=True).click()
     ada.knows("User grows quinces")
-    page.go_back()
-    page.get_by_role("button", name="Erase for good").click()
+    page.get_by_role("button", name="Erase for good …").click()
+    page.get_by_role("button", name="Yes", exact=True).click()
     expect(page.get_by_text("Erased for good.")).to_be_visible()
+    expect(page.get_by_text("Nothing is known about you yet.")).to_be_visible()
     ada.knows()
     go(page, "Bin")
     expect(page.get_by_text("Nothing is in the bin.")).to_be_visible()
@@ -66,18 +66,19 @@ def test_66_one_conversation_is_erased_with_what_was_learned_and_is_told_by_its_
     page: Any, ada: Person
 ) -> None:
     ada.writes("Likes pears")
-    for words in "I keep bees.", "I keep hens.":
+    for words in "I keep bees.", "I rent a boat.":
         ada.says(words)
     eventually(lambda: len(ada.facts()) == 3)
     go(page, "Journal")
-    page.locator("article", has_text="I keep bees.").get_by_role("link", name="Erase this conversation").click()
-    expect(page.locator("#view")).to_contain_text("“I keep bees.” on ")
-    expect(page.locator("#view")).to_contain_text("User keeps bees.")
+    page.locator("article", has_text="I keep bees.").get_by_role("button", name="Erase this conversation").click()
+    asked = page.locator("#said")
+    expect(asked).to_contain_text("“I keep bees.” of ")
+    expect(asked).to_contain_text("“User keeps bees.”")
     for thread in ada.sdk.threads.search():
-        assert thread["thread_id"][:8] not in page.locator("#view").inner_text()
-    page.get_by_role("button", name="Erase for good").click()
+        assert thread["thread_id"][:8] not in page.locator("body").inner_text()
+    page.get_by_role("button", name="Yes", exact=True).click()
     expect(page.locator("article")).to_have_count(1)
-    ada.knows("Likes pears", "User keeps hens.")
+    ada.knows("Likes pears", "User rents a boat.")
     assert len(ada.sdk.threads.search()) == 1
 
 

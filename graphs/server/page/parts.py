@@ -109,8 +109,9 @@ async def show_sources(asked: PageRequest) -> Response:
 
 @pages.answers("GET data")
 async def show_data(asked: PageRequest, **done: str) -> Response:
-    """Show the switches, export and import, and the erase of everything."""
-    return await asked.show("data.html", "data", seen=await overview.overview(asked), no_export=_NO_EXPORT, **done)
+    """Show the switches, export and import, and the erase of everything, with what it takes before it is done."""
+    seen, is_asked = await overview.overview(asked), asked.one("all")
+    return await asked.show("data.html", "data", seen=seen, no_export=_NO_EXPORT, is_asked=is_asked, **done)
 
 
 @pages.answers("POST switch")

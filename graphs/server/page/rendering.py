@@ -56,6 +56,7 @@ SAID = {
     "undone": "Taken back: memory is as it was before.",
     "back": "Brought back.",
     "erased": "Erased for good.",
+    "everything": "Erased: {n} items of memory, and all conversations.",
     "remembered": "It is remembered.",
     "refused": "It is not remembered.",
     "refused-all": "{n} are not remembered.",
@@ -70,6 +71,7 @@ SAID = {
 UNDO = {"at": "facts-undo", "key": "line-answer"}
 """What takes that back, by what the address says of it."""
 FIELDS = {"content": "The fact", "text": "The text", "erase": "The word"}
+_BACK = {"facts-delete": "facts", "fact-erase": "facts", "thread-erase": "journal"}
 _FORMS = {"Input should": "should", "String should": "should", "Field required": "is missing: fill it in"}
 _PLAINLY = {
     "no fact ": "This fact is not there any more: it was deleted or erased elsewhere.",
@@ -178,7 +180,7 @@ def refusal_page(request: Request, problem: RefusedRequest, form: Sequence[tuple
     to, asked = request.url.path.rpartition("/")[2], f"?{request.url.query}"
     context = {
         "detail": sentence_of(problem), "is_question": problem.status_code == 428, "to": to + asked,
-        "back": ("facts" if to == "facts-delete" else "updates") + asked,
+        "back": _BACK.get(to, "updates") + asked,
         "form": [(name, value) for name, value in form if name != "sure"],
     }  # fmt: skip
     answer = render(request, "problem.html", context, view="", status=problem.status_code)

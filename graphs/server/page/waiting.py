@@ -8,7 +8,7 @@ from starlette.responses import Response
 from graphs.server.api import overview, updates
 from graphs.server.api.approval import ApprovalChoice, approval_of, put_approval
 from graphs.server.api.facts import FactEdit, edit_fact
-from graphs.server.api.guard import RefusedRequest, invalid
+from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.journal import answer
 from graphs.server.api.routing import Empty
 from graphs.server.page.facts import said_at
@@ -76,7 +76,7 @@ async def take_no_back(asked: PageRequest) -> Response:
     except ValueError:
         fact = "malformed"
     if not isinstance(fact, Fact):
-        raise invalid("fact", f"it cannot come back: {fact}")
+        raise RefusedRequest(422, "This cannot come back.")
     held = fact if fact.status in HELD else replace(fact, status="waiting")
     await asked.run(FactEffects(asked.owner, asked.config, lambda: now).insert([held]))
     return asked.lead("updates", "again")

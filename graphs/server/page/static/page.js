@@ -240,7 +240,8 @@ document.addEventListener("submit", async (event) => {
   form.ariaBusy = null;
   if (!isDone) return;
   if (form.closest("#chat")) form.remove();
-  if (form.matches("[data-erases]")) document.body.dispatchEvent(new Event("erased")); // the chat still shows the words
+  // The chat may still show the words: of this conversation, or of all.
+  if (form.matches("[data-erases]")) document.body.dispatchEvent(new CustomEvent("erased", { detail: body.get("id") }));
 });
 
 document.addEventListener("click", (event) => {
@@ -255,8 +256,9 @@ document.addEventListener("click", (event) => {
   if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   const goal = link.getAttribute("href");
   if (goal.startsWith("#")) {
-    event.preventDefault(); // the # is taken
     const place = document.getElementById(goal.slice(1));
+    if (!place) return;
+    event.preventDefault(); // what stands behind the # stays
     place.scrollIntoView();
     place.focus({ preventScroll: true });
   } else if (link.matches("[data-download]")) {
