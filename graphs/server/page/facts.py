@@ -39,7 +39,7 @@ class Filter(StrictModel):
     offset: int = Field(0, ge=0, le=1_000_000)
 
 
-def _seen(asked: PageRequest, *closed: str) -> dict[str, Any]:
+def seen_of(asked: PageRequest, *closed: str) -> dict[str, Any]:
     """Return what the address of the list says, but for the rows of one fact; not the words that are searched for."""
     seen = asked.fields(Filter).model_dump(exclude={"text"}, exclude_defaults=True)
     return {**seen, **{name: [each for each in asked.all(name) if each not in closed] for name in OPENED}}
@@ -65,7 +65,7 @@ async def _admitted(asked: PageRequest, wanted: Filter, facts: Sequence[Fact]) -
 @pages.answers("POST facts")
 async def show_facts(asked: PageRequest, mine: FactEdit | None = None) -> Response:
     """Show the facts that a filter admits, with what is open in their rows; `mine` is an edit that came too late."""
-    wanted, state = asked.fields(Filter), _seen(asked)
+    wanted, state = asked.fields(Filter), seen_of(asked)
     every = await asked.facts.alist()
     facts = await _admitted(asked, wanted, every)
     # Of a list that has become shorter, its last page; before it what is open, and not on this page by now.
@@ -117,7 +117,7 @@ async def save_fact(asked: PageRequest) -> Response:
     except FactChanged:
         return await show_facts(asked, mine=edit)
     is_edit = edit.content is not None
-    return asked.lead("facts", "saved" if is_edit else "", **_seen(asked, *[fact_id] * is_edit))
+    return asked.lead("facts", "saved" if is_edit else "", **seen_of(asked, *[fact_id] * is_edit))
 
 
 @pages.answers("POST facts-delete")
@@ -127,7 +127,7 @@ async def delete_facts(asked: PageRequest) -> Response:
     if len(chosen) > 1:
         asked.ask(f"Delete {len(chosen)} facts?")
     at = await asked.facts.aretire(*(fact.id for fact in chosen))
-    return asked.lead("facts", "deleted", n=len(chosen), at=at, **_seen(asked, *(fact.id for fact in chosen)))
+    return asked.lead("facts", "deleted", n=len(chosen), at=at, **seen_of(asked, *(fact.id for fact in chosen)))
 
 
 @pages.answers("POST facts-export")
@@ -156,7 +156,7 @@ async def undo_change(asked: PageRequest) -> Response:
     if done is None:
         raise RefusedRequest(409, "There is nothing to undo any more: the facts have changed since.")
     count = len(done.restored)
-    return asked.lead("facts", "restored" if count else "undone", n=count, **_seen(asked))
+    return asked.lead("facts", "restored" if count else "undone", n=count, **seen_of(asked))
 
 
 @pages.answers("GET bin")
