@@ -114,7 +114,7 @@ def _set_aside(facts: FactSet, extraction: Extraction, thread_id: str) -> None:
     for fact in facts.active():
         is_learned = fact.source == "conversation" and fact.thread_id == thread_id
         is_order = is_learned and not extraction.orders.isdisjoint(fact.message_ids)
-        if fact.reviewed != review_digest(fact.content) and (is_order or secrets.are_in(fact.content)):
+        if (is_order or secrets.are_in(fact.content)) and fact.reviewed != review_digest(fact.content):
             if facts.saying(fact.content, "quarantined"):
                 facts.drop(fact.id)
             else:
