@@ -107,6 +107,10 @@ def test_commands_are_carried_out_as_printed(server: DevServer, model: StubModel
     assert "messages\t1" in run(tmp_path, "palimpsest", "backfill", "trip.jsonl", "--dry-run", **here)
     (metrics,) = snippets("sh", server, (PROJECT / "docs" / "run" / "operations.md").read_text())
     assert "palimpsest_turns_total" in run(tmp_path, "sh", "-c", metrics)
+    (erase,) = [one for one in snippets("sh", server) if "erase everything" in one]
+    run(tmp_path, "sh", "-ec", erase.replace(".venv/bin/", "").replace("everything", "everything --yes"), **here)
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        assert client.get("/memory/facts").json()["facts"] == []
 
 
 def test_a_provider_of_the_readme_is_one_that_settings_take() -> None:
