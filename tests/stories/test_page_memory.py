@@ -30,7 +30,7 @@ def test_64_what_was_deleted_or_replaced_is_in_the_bin_after_a_reload_and_comes_
     expect(page.get_by_text("Brought back.")).to_be_visible()
     # What was replaced takes its place again.
     page.get_by_role("button", name="Bring back: User likes figs.").click()
-    expect(fact(page, "User likes plums.")).to_be_visible()
+    expect(page.get_by_role("button", name="Bring back: User likes plums.")).to_be_visible()
     ada.knows("Likes pears", "User likes figs.")
     # So do the words before an edit.
     ada.memory.patch(f"/facts/{ada.fact('pears')['id']}", json={"content": "Likes nuts"}).raise_for_status()
