@@ -71,7 +71,6 @@ SAID = {
 UNDO = {"at": "facts-undo", "key": "line-answer"}
 """What takes that back, by what the address says of it."""
 FIELDS = {"content": "The fact", "text": "The text", "erase": "The word"}
-_BACK = {"facts-delete": "facts", "fact-erase": "facts", "thread-erase": "journal"}
 _FORMS = {"Input should": "should", "String should": "should", "Field required": "is missing: fill it in"}
 _PLAINLY = {
     "no fact ": "This fact is not there any more: it was deleted or erased elsewhere.",
@@ -177,10 +176,10 @@ def refusal_page(request: Request, problem: RefusedRequest, form: Sequence[tuple
 
     One that is asked whether it is sure (428) is answered with its form, to be sent again.
     """
-    to, asked = request.url.path.rpartition("/")[2], f"?{request.url.query}"
     context = {
-        "detail": sentence_of(problem), "is_question": problem.status_code == 428, "to": to + asked,
-        "back": _BACK.get(to, "updates") + asked,
+        "detail": sentence_of(problem), "is_question": problem.status_code == 428,
+        "to": f"{request.url.path.rpartition('/')[2]}?{request.url.query}",
+        "back": request.headers.get("referer", "facts"),
         "form": [(name, value) for name, value in form if name != "sure"],
     }  # fmt: skip
     answer = render(request, "problem.html", context, view="", status=problem.status_code)

@@ -37,9 +37,7 @@ async def show_updates(asked: PageRequest, **done: object) -> Response:
     return await asked.show(
         "updates.html", "updates", lines=lines, approval=approval, held=held, waiting=len(held) + len(lines),
         said_at=await said_at(asked, [fact for fact in held if fact.id in opened]),
-        pending=[each for each in entries if each.state != "dead"],
-        dead=[each for each in entries if each.state == "dead"],
-        last=last, facts=await facts_named(asked, last), seen=await overview.overview(asked), **done,
+        entries=entries, last=last, facts=await facts_named(asked, last), seen=await overview.overview(asked), **done,
     )  # fmt: skip
 
 
