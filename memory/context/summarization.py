@@ -81,14 +81,14 @@ def summarize_messages(
         initial_summary_prompt: Words for a first summary, or a template with the placeholder `messages`.
         existing_summary_prompt: Words for a further one with `{existing_summary}` in them, or such a template.
         final_prompt: A template for the result with `system_message`, `summary` and `messages`.
-        keep_tokens: Tokens of messages that a cut leaves; half of what the summary leaves by default, and at most.
+        keep_tokens: Tokens of messages that a cut leaves; by default, and at most, half of the budget without summary.
         keep_messages: Messages that a cut leaves at most, within `keep_tokens`.
         portion_tokens: Summarize so many tokens of messages in one call, without showing the existing summary, and
-            join what comes of it to that; when it gets too long, its middle goes. For models of
-            a few billion parameters, which copy an existing summary instead of extending it.
+            append the answer to that; if the whole gets too long, its middle is dropped. For models of a few billion
+            parameters, which copy an existing summary instead of extending it.
         memory_flush_hook: Called with exactly the messages that are about to leave, when their summary exists.
-        prepared_summary: Called when a summary is due. What it returns, as a `SummarizationNode.draft` wrote it
-            earlier, is used and no model is asked, if it still stands for the first of the messages that leave.
+        prepared_summary: Called when a summary is due, for one that a `SummarizationNode.draft` wrote earlier. If it
+            still stands for the first of the messages that leave, it is used, and no model is asked.
 
     Returns:
         The messages to send, and the running summary to hand in next time.

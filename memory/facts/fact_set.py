@@ -31,7 +31,8 @@ from memory.facts.records import Confirmation, Confirmations, message_keys, text
 from memory.namespaces import Kind, Owner
 from memory.text import normalize
 
-# What conversations and imports quarantine must not fill the store: where so many wait, more are refused.
+# While so many facts of conversations and imports are in quarantine, further ones are refused: a flood must not fill
+# the store.
 MAX_HELD: Final = 100
 # A new fact takes the first id of its content that history does not have. So many ids are looked up: nobody relearns
 # one text more often.
@@ -50,10 +51,11 @@ class FactSet:
         control: The user's control; what a rule changes of it is written with the facts.
         config: The limit, and which categories are protected.
         now: When the transaction is, ISO 8601.
-        homes: The store keys of rows that a hand put elsewhere than under their ids.
-        said: What said facts again, by their ids, as far as it was read.
-        past: Revisions that are no longer true, as far as they were read, oldest first; then those that went since.
-        notes: Records of what was deleted or answered, by their keys, as far as they were read; an empty one goes.
+        homes: The store keys of rows that a hand put under another key than their id.
+        said: The confirmations of facts, by their ids, as far as they were read.
+        past: Revisions in history, as far as they were read, oldest first; then those that were added since.
+        notes: Deletion records, and answers about messages, by their keys, as far as they were read; empty ones are
+            deleted.
     """
 
     owner: Owner
@@ -119,12 +121,12 @@ class FactSet:
         return [(fact.thread_id, fact.message_ids), *((each.thread_id, each.message_ids) for each in again)]
 
     def gone(self) -> list[Fact]:
-        """Return what is history, as it was last, and nothing became of since: no fact is it, and none says it.
+        """Return the last revisions of facts in history that are not back: no row has their id, and none says the same.
 
-        An undo may have brought it back, and a person may have deleted it then: it stays in history, too.
+        A fact that an undo brought back, and that a person then deleted, is among them, too.
         """
         last = {fact.id: fact for fact in self.past if fact.id not in self.rows}
-        # Replaced by itself, as an edit leaves it, is what no was said to since: nobody ever used it.
+        # A waiting fact that was edited, and then refused, leaves a revision that is replaced by itself, never used.
         return [fact for fact in last.values() if fact.replaced_by != fact.id and not self.saying(fact.content)]
 
     def evicted(self) -> list[Fact]:
@@ -132,7 +134,7 @@ class FactSet:
         return [fact for fact in self.gone() if fact.status == "evicted"]
 
     def chain_of(self, revisions: Iterable[Fact]) -> Chain:
-        """Return these revisions, and what said them again, as what goes together."""
+        """Return the chain of these revisions, with the messages that said them, or said them again."""
         facts = list(revisions)
         return Chain.of(facts, [source for fact in facts for source in self.sources_of(fact)])
 
@@ -155,7 +157,7 @@ class FactSet:
         self.control = replace(self.control, edit=self.control.edit + 1)
 
     def learn_secrets(self, values: Iterable[str], key: str) -> None:
-        """Know these secrets again from now on; the key is for a user who has none."""
+        """Have these secrets recognized from now on; a user without a key for their digests gets this one."""
         secrets = self.control.secrets.learned(values, key)
         if secrets is not self.control.secrets:
             self.control = replace(self.control, secrets=secrets)
@@ -233,7 +235,7 @@ class FactSet:
 
     def supersede(self, wrong: Fact, right: Fact) -> Fact:
         """Let a fact have the place of one that it corrects, as well protected as that, and return it."""
-        # Or what a person protected would be left to a fact that an eviction may take.
+        # Otherwise an eviction could take what a person protected, once it was corrected.
         is_pinned = right.pinned or (is_protected(wrong) and not is_protected(right))
         edited_at, edit = max((right.edited_at, right.edit), (wrong.edited_at, wrong.edit))
         self.archive(wrong.id, "superseded", replaced_by=right.id)

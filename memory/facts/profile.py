@@ -27,7 +27,7 @@ SECTIONS: Final = (
 )
 MAX_SECTION_CHARS: Final = 600
 
-# A thread's prompt shows the revision it began with until its prefix is cold; so many older ones are kept.
+# A thread's prompt keeps the revision that it began with while its prefix is cached; so many older ones are stored.
 KEPT_REVISIONS: Final = 6
 
 Profile = Mapping[str, str]
@@ -115,7 +115,7 @@ def write_profile(owner: Owner, sections: Sequence[Section], *, epoch: str, now:
 def approved_sections(
     sections: Sequence[Section], stored: Mapping[str, StoredSection], in_use: Sequence[str]
 ) -> tuple[Section, ...]:
-    """Return the sections with those sentences alone that tell what is in use already. Pure.
+    """Return the sections without sentences that neither the stored profile nor an active fact tells. Pure.
 
     Args:
         sections: As the model wrote them.

@@ -52,7 +52,7 @@ class Confirmations:
         return replace(self, count=self.count + 1, said=(*self.said, again)[-KEPT_CONFIRMATIONS:])
 
     def without_threads(self, is_gone: Callable[[str], bool]) -> Self:
-        """Return these without what was said in threads that go. Of those that are only counted nobody knows it."""
+        """Return these without those from erased threads; those that are only counted have no thread, and stay."""
         kept = tuple(each for each in self.said if not is_gone(each.thread_id))
         return replace(self, count=max(len(kept), self.count - len(self.said) + len(kept)), said=kept)
 

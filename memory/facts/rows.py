@@ -31,7 +31,7 @@ from memory.screening.door import may_be_shown
 
 logger = logging.getLogger(__name__)
 
-# So much of what is active is judged, far more than any prompt shows: all of it could hold the event loop for seconds.
+# So many characters of active facts are screened, far more than any prompt shows: all could hold the loop for seconds.
 _JUDGED_CHARS: Final = 200_000
 # A section of the profile repeats a fact when it holds this share of the fact's words.
 _REPEATS: Final = 0.5
@@ -51,8 +51,8 @@ def read_fact_set(
 
     Args:
         owner: Whose facts.
-        looked_up: Which keys of their history are read, for what is about to be added. With it comes how often each
-            fact was said again, for the order in which they go at the limit.
+        looked_up: Which keys of history are read, for the facts that are about to be added. Confirmations are read with
+            them, as the order of eviction counts these.
         whole: Whether all of their history is read, with the records of what was deleted, and how often each fact was
             said again.
         now: When that is, ISO 8601; without it, nothing has waited too long.
@@ -103,7 +103,7 @@ def _rows_in(owner: Owner, items: Sequence[Item], epoch: str) -> tuple[dict[str,
         rows[fact_id] = fact if fact.id == fact_id else replace(fact, id=fact_id)
         if fact_id != item.key:
             homes[fact_id] = item.key
-    # What a hand wrote that no prompt may show as it is, is quarantined: a person sees it, and decides.
+    # A hand's words that no prompt may show are quarantined, so that a person sees them and decides.
     for fact in within_bound([fact for fact in rows.values() if fact.status == "active"]):
         if not may_be_used(fact):
             rows[fact.id] = replace(fact, status="quarantined")
@@ -130,9 +130,9 @@ def _read(items: Iterable[Item], epoch: str) -> Iterator[tuple[Item, Fact]]:
 
 
 def save(facts: FactSet, kept: Collection[str] = ()) -> StoreEffects[None]:
-    """Write what became of facts since they were read. Sections of the profile that tell of what is over go with it.
+    """Write the changes of facts, and delete sections of the profile that tell of facts which are no longer in use.
 
-    They would go on telling it; the next update writes them anew.
+    The next update writes these sections anew.
 
     Args:
         facts: The facts.

@@ -1,11 +1,11 @@
 """Debounce per conversation with a maximum wait, on one daemon thread; it calls the function it was given.
 
 The queue is a trigger, not the record: it holds contexts in memory only, and they are gone with the process. The graph
-writes a turn down in the outbox before it adds a context, so that nothing is lost with it; in a program of one's own, a
-context is written down when `MemoryUpdater.process` gets it, and until then the queue alone has it. One conversation's
-quiet period never waits for another's, updates of one user run one after the other and those of different users side by
-side. It spaces their starts itself, as the function it was given may be anybody's; `memory.updates.updater.ModelCalls`
-spaces what one drain makes of several conversations, and what sweeps do beside the queue.
+writes a turn down in the outbox before it adds a context, so that nothing is lost with it. In a program of one's own, a
+context is written down when `MemoryUpdater.process` gets it; until then only the queue has it. Each conversation has a
+quiet period of its own. Updates of one user run one after another, those of different users side by side. The queue
+spaces the starts of updates, whatever function it was given; `memory.updates.updater.ModelCalls` spaces model calls,
+also those of one drain of several conversations, and of sweeps.
 """
 
 import logging
@@ -194,8 +194,8 @@ class MemoryUpdateQueue:
     def _next(self) -> tuple[_Waiting | None, float | None]:
         """Return what starts first and in how many seconds: what is due longest, of users without a running update.
 
-        A user's updates follow each other whatever the agent, so that one user holds one of the process's few places
-        for model calls, however many of them hang.
+        Updates of one user follow each other, of all agents, so that a user whose model hangs holds only one of the
+        process's few places for model calls.
         """
         free = (one for key, one in self._waiting.items() if key.user_id not in self._busy_users)
         first = min(free, key=lambda one: (one.due, one.first), default=None)

@@ -76,10 +76,9 @@ class _Plan:
 async def roll_up(job: Job) -> bool:
     """Tell what is due of days that are over; say whether anything was, and is told.
 
-    Of lines that only were said (`turn`) the history does not tell: they stand in their threads, so that a roll-up of
-    a busy day costs no more model calls than its summaries gave reason to.
-    Killed, or failed, before it is written, the same days are told with the next day. Without budget left it waits,
-    too; one that began is finished, as its parts alone are of no use.
+    Only lines that a summary took out of a thread (`cut`) are told: the others still stand in their threads, and a busy
+    day would cost many model calls. If the process dies, the model fails, or the budget is used up before it begins,
+    the same days are told with the next day.
     """
     plan: _Plan | None = await job.do(_begin(job)) if job.config.enabled else None
     if plan is None:
@@ -109,7 +108,7 @@ def _begin(job: Job) -> StoreEffects[_Plan | None]:
     # What a person wrote stands, and later days are added to that.
     edited = day_of(section.edited_at, zone) if section.edited_at else ""
     text, after, anew = section.text, max(edited, progress.until), max(edited, days_before(today, DAYS + 1))
-    # It went with what was erased. A day to come was told under a clock that was ahead: all since then would wait.
+    # An erase took the section. A day in the future was noted under a clock that was ahead: all until then would wait.
     if not text or after >= today:
         text, after = section.by_hand, anew
     past = yield from read_past(owner, control.epoch)

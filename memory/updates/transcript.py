@@ -150,8 +150,8 @@ def without_edits(entries: Sequence[Entry], view: ThreadView, newest: Entry) -> 
     for entry in turns:
         before = tuple(one.id for one in entry.messages if one.id in gone and one.id in entry.edited_away)
         now = replace(entry, edited_away=tuple(one.id for one in entry.messages if one.id in gone))
-        # From an entry that was written after the view nothing more is taken, nor from one that was said in a run
-        # beside it, as later turns began when both had been said. A message that is back is given back in any case.
+        # No message is taken out of an entry that was written after this view, or by a run beside it: this view cannot
+        # have it. A message that is back is given back in any case.
         if now.edited_away != before and entry.created > until:
             now = replace(entry, edited_away=before)
         elif now.edited_away != before and (entry.overlapped or _is_beside(entry, view)):
@@ -164,12 +164,12 @@ def without_edits(entries: Sequence[Entry], view: ThreadView, newest: Entry) -> 
 def edited_away(entries: Iterable[Entry], view: ThreadView) -> frozenset[str]:
     """Return the ids of pending messages that the user edited away, on the branch that the thread goes on from.
 
-    That the thread lacks a message is no proof, as somebody may have trimmed it. It is edited away only if neither
-    the thread, nor a cut, nor a summary has it or anything that was said after it, and if what was said right before
-    it is still there, or was edited away too. What was edited away before stays so until it is there again.
+    A message that the thread lacks may have been trimmed. It was edited away only if neither the thread, nor a cut, nor
+    a summary has it or any later message, and if the message right before it is still there, or was edited away, too.
+    A message that was edited away stays so until the thread has it again.
 
-    Where the view is not complete, the summary may stand for what it does not name, but only for what is older than
-    all it names: then a message counts as edited away only if it was written down after one that the thread has.
+    An incomplete view has a summary that stands for more messages than it names, all older than those. Then a message
+    counts as edited away only if it was written down after one that the thread has.
 
     Args:
         entries: What is pending of the thread, in the order in which it was written down.
@@ -310,8 +310,8 @@ class Reading:
 def _each_once(listed: Iterable[tuple[Entry, StoredMessage]]) -> list[StoredMessage]:
     """Return what entries hold, each id once.
 
-    A message stands at its first place and as of its earliest time, but in the words that were written down last: a
-    user may have edited it, and what a summary cut comes first though it was written down after the turns.
+    A message has its first place and earliest time, but the words that were written down last, as a user may have
+    edited it. Messages that a summary cut come first, though they were written down after the turns.
     """
     merged: dict[str, tuple[float, StoredMessage]] = {}
     for entry, one in listed:
@@ -330,8 +330,8 @@ def _hash(message: StoredMessage) -> str:
 def together(entries: Iterable[Entry], config: MemoryConfig) -> list[tuple[Entry, ...]]:
     """Group entries that are updated together: of one thread, meant for one model, and not too much to read at once.
 
-    A cut repeats what turns hold, or what was read: counted, it would take a call of its own. What else it brings is
-    read in portions. Suspects are last, each alone.
+    The messages of a cut are not counted: turns hold most of them, or they were read before; the others are read in
+    portions. Suspects are last, each alone.
     """
     groups: dict[tuple[str, str], list[list[Entry]]] = {}
     suspects: list[tuple[Entry, ...]] = []
