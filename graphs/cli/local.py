@@ -103,13 +103,15 @@ def wait_until_answering(url: str, process: subprocess.Popen[bytes] | None = Non
         Refused: If that process ends before.
     """
     begun = said = time.monotonic()
-    while True:
-        with suppress(httpx.HTTPError):
-            if httpx.get(url, timeout=2.0, trust_env=False).status_code in (200, 403):
-                return
-        if process and process.poll() is not None:
-            raise Refused(f"its server ended with exit code {process.returncode} while starting: it says above why")
-        if (now := time.monotonic()) - said > _SAY_EVERY_SECONDS:
-            click.echo(f"... still starting after {now - begun:.0f} s", err=True)
-            said = now
-        time.sleep(_POLL_SECONDS)
+    # One client: a server that starts in this process swaps classes of `ssl`, and who makes one then recurses for ever.
+    with httpx.Client(timeout=2.0, trust_env=False) as client:
+        while True:
+            with suppress(httpx.HTTPError):
+                if client.get(url).status_code in (200, 403):
+                    return
+            if process and process.poll() is not None:
+                raise Refused(f"its server ended with exit code {process.returncode} while starting: it says above why")
+            if (now := time.monotonic()) - said > _SAY_EVERY_SECONDS:
+                click.echo(f"... still starting after {now - begun:.0f} s", err=True)
+                said = now
+            time.sleep(_POLL_SECONDS)

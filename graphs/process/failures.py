@@ -23,6 +23,7 @@ _SYSTEM = {
 }
 _SQLITE = {
     sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_IOERR: "the disk fails, or is at a limit: see that it is whole and has room, and try again",
     sqlite3.SQLITE_BUSY: "another program has locked the file, a backup or a viewer perhaps: end it and try again",
     sqlite3.SQLITE_CANTOPEN: "a folder or a link to nothing is in its place, or this user may not write there",
     sqlite3.SQLITE_READONLY: "the file is read-only: let this user write it, and its folder",

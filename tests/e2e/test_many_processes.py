@@ -1,4 +1,4 @@
-"""Three processes over one Postgres, killed with `kill -9` at random: nothing is lost, and nothing is there twice."""
+"""Three processes over one Postgres, or one folder, killed with `kill -9` at random: nothing is lost, nothing twice."""
 
 import asyncio
 import random
@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from graphs.persistence.postgres_saver import checkpoints_at
-from graphs.persistence.postgres_store import open_postgres_store
 from memory.control import read_epoch
 from memory.door import arun
 from memory.facts.store import FactStore
@@ -49,7 +48,7 @@ class Crowd:
 
     def kill(self, at: int) -> None:
         talker = self._talkers[at]
-        talker.end(signal.SIGKILL)
+        assert talker.end(signal.SIGKILL) == -signal.SIGKILL, (self._folder / "errors.log").read_text()[-2000:]
         self.kills += 1
         self.written.update(talker.written())
         self.answered.update(talker.answered())
@@ -63,11 +62,11 @@ class Crowd:
             self.kill(at)
 
 
-def kept(database: str) -> tuple[list[str], list[str], list[str]]:
+def kept(folder: Path, database: str) -> tuple[list[str], list[str], list[str]]:
     """Return the facts, and ids and texts of the journal, once nothing waits any more."""
 
     async def read() -> tuple[list[str], list[str], list[str]]:
-        async with open_postgres_store(database, 2) as store:
+        async with Orders(folder=str(folder), database=database).opened() as (store, _):
             assert await arun(store, due_owners(inf)) == []
             assert await arun(store, read_entries(LOCAL)) == []
             facts = [fact.content for fact in await FactStore(store, LOCAL).alist()]
@@ -82,12 +81,20 @@ def numbers(texts: list[str]) -> set[int]:
     return {int(number) for text in texts for number in re.findall(r"I like thing(\d+)", text)}
 
 
+@pytest.fixture(params=["postgres", "one folder"])
+def database(request: pytest.FixtureRequest) -> str:
+    """Where they talk; empty for files."""
+    if request.param == "one folder":
+        return ""
+    postgres: Postgres = request.getfixturevalue("postgres")
+    return postgres.database()
+
+
 @pytest.mark.timeout(3600)
 def test_killed_at_random_three_processes_lose_nothing_and_double_nothing(
-    tmp_path: Path, postgres: Postgres, kills: int
+    tmp_path: Path, database: str, kills: int
 ) -> None:
     random.seed(13)
-    database = postgres.database()
     with ExitStack() as stack:
         crowd = Crowd(tmp_path, stack, thinks=0.1, database=database)
         for _ in range(max(3, kills)):
@@ -100,7 +107,7 @@ def test_killed_at_random_three_processes_lose_nothing_and_double_nothing(
         crowd.end()
     drain_by_two_at_once(tmp_path, database=database)
 
-    facts, ids, texts = kept(database)
+    facts, ids, texts = kept(tmp_path, database)
     assert len(facts) == len(set(facts))
     assert set(things(sorted(crowd.written))) <= set(facts)
     assert len(facts) <= len(crowd.answered) + crowd.kills  # a killed turn may have been written down
@@ -110,14 +117,22 @@ def test_killed_at_random_three_processes_lose_nothing_and_double_nothing(
 
 
 @pytest.mark.timeout(900)
-def test_killed_at_random_three_processes_keep_to_the_limit_of_facts(tmp_path: Path, postgres: Postgres) -> None:
-    database = postgres.database()
+def test_killed_at_random_three_processes_keep_to_the_limit_of_facts_at_any_moment(
+    tmp_path: Path, database: str
+) -> None:
+    async def look(crowd: Crowd) -> None:
+        async with Orders(folder=str(tmp_path), database=database).opened() as (store, _):
+            written = asyncio.create_task(asyncio.to_thread(crowd.wait, 4))
+            while not written.done():
+                assert len(await FactStore(store, LOCAL).alist()) <= 5
+            await written
+
     with ExitStack() as stack:
         crowd = Crowd(tmp_path, stack, max_facts=5, database=database)
-        crowd.wait(2)  # more than the limit in all, however slow the machine is
+        asyncio.run(look(crowd))
         crowd.end()
     drain(tmp_path, max_facts=5, database=database)
-    assert len(kept(database)[0]) == 5
+    assert len(kept(tmp_path, database)[0]) == 5
 
 
 def _others(postgres: Postgres, database: str) -> int:
@@ -147,5 +162,5 @@ def test_what_is_erased_while_three_processes_talk_is_in_no_table(tmp_path: Path
     asyncio.run(erase())
     drain_by_two_at_once(tmp_path, database=database)
     assert crowd.written
-    assert kept(database) == ([], [], [])
+    assert kept(tmp_path, database) == ([], [], [])
     assert b"thing" not in postgres.everything(database)

@@ -2,6 +2,8 @@
 
 import asyncio
 import sqlite3
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -22,6 +24,7 @@ from tests.laws.operations import take_in
 from tests.laws.starting import deleting_by_age, deletions_of, locked_files_wait
 from tests.laws.talk import Talk
 from tests.stores import refuses_what_expires
+from tests.stories.serving import PROJECT
 
 FULL = "the disk is full: make room and try again"
 
@@ -152,6 +155,32 @@ async def test_a_full_disk_is_named_where_it_stops_something_and_what_was_there_
         assert [fact.content.split()[0] for fact in await house.facts.alist()] == ["Likes"]
         assert (await edit(60))[0] == 200
         assert await asyncio.to_thread(house.service.close), "what was left is written down as there is room again"
+
+
+_LIMITED = """
+import asyncio, resource, sys
+from pathlib import Path
+from langgraph.checkpoint.memory import InMemorySaver
+from palimpsest import open_store
+from tests.fakes import Clock
+from tests.laws.doors import House
+async def main(file: Path) -> None:
+    async with open_store(file) as store:
+        house = House(store, InMemorySaver(), {}, Clock())
+        for limit in (max(each.stat().st_size for each in file.parent.iterdir()), resource.RLIM_INFINITY):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+            print(*await house.ask("POST", "/facts", {"content": "Likes figs", "category": "preference"}))
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+async def test_a_limit_of_the_size_of_files_is_named_too(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _LIMITED, str(tmp_path / "store.sqlite")]
+    done = await asyncio.to_thread(subprocess.run, command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    first, second = done.stdout.splitlines()
+    assert first.startswith("503 ")
+    assert "store.sqlite: the disk fails, or is at a limit" in first
+    assert second.startswith("201 ")
 
 
 async def test_a_command_that_waits_in_vain_for_a_locked_file_names_it_and_has_not_written(
