@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
@@ -49,11 +50,10 @@ class WorkBehind:
             self._asked.add(place)
             return self._under_way[place]
 
-    def wait(self, seconds: float) -> None:
-        """Wait for running work, so many seconds at most: the caller may close the stores that it uses."""
+    def ends(self) -> list[Future[None]]:
+        """Return the ends of running work."""
         with self._lock:
-            ends = [*self._under_way.values()]
-        wait(ends, seconds)
+            return [*self._under_way.values()]
 
     def _until_nobody_asks(self, place: tuple[BaseStore, Owner]) -> None:
         while True:
@@ -132,6 +132,13 @@ class Recalling:
             self.behind.ask(store, owner)
         elif self._embedder:
             self.making.ask(store, owner)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for running work, so many seconds at most: the caller may close the stores that it uses."""
+        until = time.monotonic() + seconds
+        # Each sort may ask for the other: new vectors are indexed.
+        while (ends := self.behind.ends() + self.making.ends()) and (left := until - time.monotonic()) > 0:
+            wait(ends, left)
 
     def drop(self, erased: str) -> None:
         """Forget the indexes that hold something of a thread, by its id, or of a user, by the user's segment."""

@@ -293,8 +293,7 @@ class MemoryService:
             end = time.monotonic()  # a store that was away while the event loop ended is probed no more
         done = self._queue.close(max(0.0, end - time.monotonic()))
         # Who closes a stock SQLite store under a thread that reads it has sqlite3 end the process.
-        for behind in (self.recalling.behind, self.recalling.making):
-            behind.wait(max(0.0, min(end - time.monotonic(), self._config.read_timeout_seconds)))
+        self.recalling.wait(min(end - time.monotonic(), self._config.read_timeout_seconds))
         logger.info("memory updates %s", "are done" if done else "are left for the next start")
         return done
 

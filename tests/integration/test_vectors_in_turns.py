@@ -2,8 +2,10 @@
 
 import asyncio
 import threading
+from collections.abc import Iterable
 
 import pytest
+from langgraph.store.base import Op, Result
 from langgraph.store.memory import InMemoryStore
 
 from graphs.process.embedders import Embedder
@@ -84,3 +86,22 @@ async def test_another_embedder_compares_nothing_with_the_old_vectors_and_has_th
     await second.ready()
     assert "peanuts" in await second.asks(ASKED)
     assert vectors("first") == {}
+
+
+async def test_the_end_of_a_process_waits_for_what_its_last_vectors_lead_to() -> None:
+    """Else whoever closes the store then has it fail, and the log says that an index is not up to date."""
+
+    class Slow(InMemoryStore):
+        is_slow = False
+
+        def batch(self, ops: Iterable[Op]) -> list[Result]:
+            if self.is_slow and threading.current_thread().name == "palimpsest-recall":
+                threading.Event().wait(0.2)
+            return super().batch(ops)
+
+    talk = await Finding(Slow()).ready()
+    await talk.asks("I like kiwis.")
+    talk.store.is_slow = True
+    await talk.service.adrain(talk.store, Owner.of("ada"))
+    await asyncio.to_thread(talk.service.close)
+    assert not [each.name for each in threading.enumerate() if each.name in ("palimpsest-recall", "palimpsest-vectors")]
