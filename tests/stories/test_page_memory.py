@@ -163,6 +163,13 @@ def test_69_a_note_goes_with_the_next_change_and_a_file_is_taken_in_when_that_is
         page.get_by_role("button", name="Add", exact=True).click()
         expect(page.locator("#said")).to_have_text(said)
         expect(page.get_by_label("What should be known about you?")).to_have_value("")
+    # What is pressed before the last is answered is done, too, and twice is once.
+    fact(page, "figs").get_by_role("button", name="Pin").click()
+    fact(page, "figs").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("1 deleted.")).to_be_visible()
+    page.get_by_role("button", name="Undo").dblclick()
+    expect(fact(page, "Likes figs")).to_be_visible()
+    assert ada.fact("figs")["pinned"]
     file = tmp_path / "memory.jsonl"
     file.write_text(lines_of({"facts": [{"content": "Likes plums", "category": "goal", "confidence": 0.9}]}))
     go(page, "Your data")

@@ -218,6 +218,7 @@ document.addEventListener("input", ({ target }) => {
   typing = setTimeout(() => target.isConnected && seek(target.form, target), target.type === "search" ? 250 : 0);
 });
 
+const busy = new WeakSet();
 document.addEventListener("submit", async (event) => {
   const form = event.target;
   const by = event.submitter;
@@ -232,12 +233,13 @@ document.addEventListener("submit", async (event) => {
   const body = new URLSearchParams(new FormData(form, by));
   if (by?.matches("[data-download]")) return download(by, body);
   if (form.matches("[data-import]") && form.elements.file.files.length) return takeIn(form);
-  if (form.ariaBusy) return;
-  form.ariaBusy = "true";
+  const pressed = by ?? form;
+  if (busy.has(pressed)) return; // twice is once
+  busy.add(pressed);
   const isElsewhere = form.matches("[data-whole]");
   const how = { form, body, text: isElsewhere ? "" : kept("text"), how: "replaceState", isElsewhere };
   const isDone = await show(by?.getAttribute("formaction") ?? form.getAttribute("action"), how);
-  form.ariaBusy = null;
+  busy.delete(pressed);
   if (!isDone) return;
   if (form.closest("#chat")) form.remove();
   // The chat may still show the words: of this conversation, or of all.
