@@ -129,7 +129,7 @@ def _labelled(fact: Fact, shown: str) -> str:
 @lru_cache(maxsize=20_000)
 def turn_line(day: str, speaker: str, text: str, most: int = _MOST_CHARS) -> str:
     """Return one past message as a dated line, without what must not stand in a prompt; empty if nothing is left."""
-    shown = escape(without_suspects(text[: 2 * most], is_released=True)[0])
+    shown = escape(without_suspects(text[: 2 * most], is_released=True))
     return f"- {day} {speaker}: {shown[:most]}{'...' if len(shown) > most else ''}" if shown else ""
 
 

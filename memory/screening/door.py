@@ -86,19 +86,17 @@ def admitted(text: str, field: str) -> Verdict | None:
     return verdict
 
 
-def without_suspects(text: str, *, is_released: bool = False) -> tuple[str, int]:
-    """Return a text without its sentences that hold a secret or an order, and how many those were.
+def without_suspects(text: str, *, is_released: bool = False) -> str:
+    """Return a text without its sentences that hold a secret or an order.
 
     Args:
         text: What was said, or written by a model.
         is_released: Whether what is merely suspected to be a secret may stay: a person was asked, or would be.
     """
     passed: tuple[Verdict | None, ...] = (None, "suspected") if is_released else (None,)
-    parts = sentences(text)
-    kept = [part for part in parts if screened(part) in passed]
-    told = " ".join(kept)
+    told = " ".join(part for part in sentences(text) if screened(part) in passed)
     # A secret or an order may also reach from one sentence into the next.
-    return (told, len(parts) - len(kept)) if screened(told) in passed else ("", len(parts))
+    return told if screened(told) in passed else ""
 
 
 @lru_cache(maxsize=16_384)

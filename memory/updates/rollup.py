@@ -131,7 +131,7 @@ def _end(job: Job, plan: _Plan, text: str) -> StoreEffects[bool]:
     is_changed = (now.epoch, now.erased, now.edit) != (was.epoch, was.erased, was.edit)
     if is_changed or texts_of((yield from read_profile(owner, was.epoch))) != plan.profile:
         return False
-    told = Section(name=SECTION, text=without_suspects(text)[0])
+    told = Section(name=SECTION, text=without_suspects(text))
     yield from write_profile(owner, [told], epoch=was.epoch, now=job.now())
     yield [plan.reached.put(owner)]
     return True
