@@ -1,5 +1,5 @@
-// Puts third-party browser code beside the page's own files: the JavaScript SDK, and what makes HTML of Markdown and what
-// makes that harmless, as a module each.
+// Puts third-party browser code beside the page's own files: as a module each, the JavaScript SDK, and what shows templates
+// and Markdown.
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,13 @@ mkdirSync(target, { recursive: true });
 
 const MODULES = {
   "langgraph.js": 'export { Client } from "@langchain/langgraph-sdk";',
-  "markdown.js": 'export { marked } from "marked"; export { default as DOMPurify } from "dompurify";',
+  "rendering.js": [
+    'export { html, nothing, render } from "lit-html"',
+    'export { guard } from "lit-html/directives/guard.js"',
+    'export { repeat } from "lit-html/directives/repeat.js"',
+    'export { marked } from "marked"',
+    'export { default as DOMPurify } from "dompurify"',
+  ].join(";"),
 };
 // The licences of all that was taken go with it.
 const packages = new Set();

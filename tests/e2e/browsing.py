@@ -18,7 +18,7 @@ UNPACKED = PROJECT / "tests" / "e2e" / "browser" / "node_modules" / "unpacked-ch
 """The browser that `make test` unpacks where none is installed, beside the libraries and fonts that it needs."""
 BESIDE = {"LD_LIBRARY_PATH": str(UNPACKED / "al2023" / "lib"), "FONTCONFIG_FILE": str(UNPACKED / "fonts.conf")}
 AXE = PROJECT / "page" / "node_modules" / "axe-core" / "axe.min.js"
-BUILT = PROJECT / "graphs" / "server" / "page" / "static" / "built" / "langgraph.js"
+BUILT = PROJECT / "graphs" / "server" / "page" / "static" / "built" / "rendering.js"
 SECONDS = 120_000.0
 
 

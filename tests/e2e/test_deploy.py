@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from graphs.server.page.assets import BUILT, CHAT_CLIENT, SHARED
+from graphs.server.page.assets import BUILT, CHAT_CLIENT, RENDERING, SHARED
 from tests.e2e.dev_server import DevServer
 from tests.stories.serving import PROJECT
 from tests.stub_model import StubModel
@@ -121,7 +121,7 @@ def test_the_stage_of_the_image_makes_what_the_page_needs(dockerfile: str, tmp_p
             done = subprocess.run(["sh", "-ec", rest], cwd=place, capture_output=True, encoding="utf-8", check=False)
             assert done.returncode == 0, done.stderr
     made = place.parent / BUILT.relative_to(PROJECT)
-    assert {path.name for path in made.iterdir()} == {CHAT_CLIENT, "markdown.js", "licences.txt"}
+    assert {path.name for path in made.iterdir()} == {CHAT_CLIENT, RENDERING, "licences.txt"}
 
 
 @pytest.mark.parametrize("variable", sorted(set(re.findall(r"`(PALIMPSEST_[A-Z_]+)", PAGE))))

@@ -6,7 +6,9 @@ It has two names: `chat` talks, `memory` summarizes and extracts. A story steers
 - "What do you see?" is answered with the whole prompt.
 - 'Call forget {"fact_id": …}' calls that tool; its result is the answer.
 - "Think aloud." is answered with a thought in the text, whose opening tag a template has swallowed.
-- "Take your time." streams slowly. "Break down." fails, "Break down once." the first time.
+- "Take your time." streams slowly, "Count." for a minute.
+- "Break down." fails, "Break down once." the first time. "Refuse my key." fails as a key that is wrong.
+- "Write Markdown." is answered with it, and with what must not become alive.
 - "(inaudible)" fails the first extraction that reads it, "(mumbled)" makes it slow.
 """
 
@@ -18,6 +20,20 @@ from tests.stub_model import ChatRequest, Reply
 
 SUMMARY = "They talked about the ferry to Lofoten."
 SLOW_SECONDS = 2.0
+MARKDOWN = """## A curry
+
+It is **mild**, see [the recipe](https://example.com/curry) or [another](javascript:alert(1)).
+
+| For | Grams |
+|---|---|
+| rice | 300 |
+
+```python
+print("<b>hot</b>")
+```
+
+<img src=x onerror="alert(1)"> <a href="facts-delete" data-thread="x">all</a> ![map](https://example.com/map.png)
+<script>alert(1)</script>"""
 
 _NEW_MESSAGE = re.compile(r"^\[(\d+)\] user[^:]*: (.*)$", re.M)
 _KNOWN_FACT = re.compile(r"^(\d+)\. User (\w+)s ", re.M)
@@ -48,10 +64,16 @@ def _chat(request: ChatRequest) -> Reply | str:
         _failed.add(said)
         # What a client does not try again by itself.
         return Reply(text="the model is down", status=403 if "once" in said else 500)
+    if "Refuse my key" in said:
+        return Reply(text="Incorrect API key provided: invalid_api_key", status=401)
+    if "Write Markdown" in said:
+        return MARKDOWN
     if "What do you see" in said:
         return request.text
     if "Think aloud" in said:
         return "They want me to think.\n</think>\n\nDone."
+    if "Count." in said:
+        return Reply(text=" ".join(map(str, range(120))), delay=0.5)
     return Reply(text="One word after the other.", delay=0.5) if "Take your time" in said else "Noted."
 
 

@@ -16,7 +16,7 @@ BUILT = _STATIC / "built"
 SHARED = Path(sys.prefix) / "share" / "palimpsest" / "page"
 """Where the image has it: its Node stage cannot name the folder of the code, which is called as the clone is."""
 
-CHAT_CLIENT = "langgraph.js"
+CHAT_CLIENT, RENDERING = "langgraph.js", "rendering.js"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain"}
 
 
@@ -51,4 +51,4 @@ def assets() -> Mapping[str, Asset]:
 
 def missing() -> list[str]:
     """Return the names of third-party files that are not built: without them there is no chat."""
-    return [name for name in (CHAT_CLIENT,) if name not in assets()]
+    return [name for name in (CHAT_CLIENT, RENDERING) if name not in assets()]

@@ -30,6 +30,7 @@ SECTIONS = {
 }
 """Title of each section of the profile, and what it is for."""
 _DAYS = 7
+_NAMED = 10  # of what a reply drew on
 _TOLD = 5  # refused lines of an import
 _NO_EXPORT = "This is no export. Take all of a file that “Export everything” gave, its first line too."
 
@@ -50,6 +51,12 @@ async def save_section(asked: PageRequest) -> Response:
     else:
         await profile.delete_section(asked, section)
     return asked.lead("profile", "saved")
+
+
+@pages.answers("GET chat")
+async def show_chat(asked: PageRequest) -> Response:
+    """Show nothing beside the chat."""
+    return await asked.show("chat.html", "chat")
 
 
 @pages.answers("GET journal")
@@ -81,29 +88,33 @@ async def facts_named(asked: PageRequest, receipts: Sequence[UpdateReceipt]) -> 
 
 @pages.answers("GET learned")
 async def show_learned(asked: PageRequest) -> Response:
-    """Show what memory learned after a time, with the undo of each update; nothing where that is nothing."""
+    """Show what memory learned of a conversation after a time, and what can be done about it."""
     since = asked.one("since")
     done = await asked.run(read_receipts(asked.owner, since))
-    facts = await facts_named(asked, done) if done else {}
-    answer = await asked.show("learned.html", "facts", updates=done, facts=facts, waiting=0)
+    here = [each for each in done if each.thread_id == asked.one("thread")]
+    facts = await facts_named(asked, here) if here else {}
+    answer = await asked.show("learned.html", "chat", updates=here, facts=facts, waiting=0)
     answer.headers["X-Since"] = done[-1].time if done else since
+    answer.headers["X-Learning"] = str(asked.control.learning and asked.config.enabled)
     return answer
 
 
-@pages.answers("GET sources")
+@pages.answers("POST sources")
 async def show_sources(asked: PageRequest) -> Response:
-    """Show what a reply drew on, as it is now: what is gone since is not told."""
+    """Show what of memory a message needed, of what its model was shown, as it is now; of the rest, how much it was."""
     wanted, profiled, recalled = (
         [*filter(None, asked.one(name).split(","))] for name in ("facts", "profile", "recalled")
     )
-    there = {fact.id: fact for fact in await asked.facts.alist()}
-    texts = (await profile.get_profile(asked)).sections
+    message = asked.one("message")
+    question = await asked.service.recalling.vector_of(message)
+    fitting = await asked.facts.asearch(message, None, question=question, only_asked=True)
+    entries = await asked.run(read_journal_entries(asked.owner, asked.control.epoch, recalled))
+    facts = [fact for fact in fitting if fact.id in wanted][:_NAMED]
+    named = [*facts, *entries][:_NAMED]
+    there = sum(fact.id in wanted for fact in await asked.facts.alist())
     return await asked.show(
-        "sources.html", "facts", waiting=0,
-        facts=[there[each] for each in wanted if each in there],
-        gone=sum(each not in there for each in wanted),
-        sections=[(SECTIONS[each][0], texts[each]) for each in profiled if each in texts],
-        entries=await asked.run(read_journal_entries(asked.owner, asked.control.epoch, recalled)),
+        "sources.html", "chat", waiting=0, facts=facts, entries=named[len(facts) :],
+        others=there + len(profiled) + len(entries) - len(named),
     )  # fmt: skip
 
 

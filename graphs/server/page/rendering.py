@@ -30,6 +30,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 VIEWS = {
+    "chat": "Chat",
     "facts": "Facts",
     "profile": "Profile",
     "journal": "Journal",

@@ -1,277 +1,388 @@
-// The chat beside the page: the official JavaScript SDK streams it; what memory says comes from the page's own parts.
+// The chat, by the official JavaScript SDK. The address names the open conversation behind its "#": there it stays, whatever
+// part of the page is shown, and no server logs it. What is said is read from its thread.
 
-import { headers, part, say } from "./page.js";
-import { afterThoughts } from "./thoughts.js";
+import { copy, shownOf, textOf } from "./answers.js";
+import { Client } from "./langgraph.js";
+import { hashWith, headers, kept, lose, part, say, token } from "./page.js";
+import { guard, html, nothing, render, repeat } from "./rendering.js";
 
-const MODES = { normal: "Learns", read_only: "Uses memory, learns nothing", incognito: "Incognito" };
-const PARTS = { system: "instructions", memory: "memory", recalled: "recalled", summary: "summary", messages: "messages" };
-const LOOKS = 60; // looks for what was learned, some seconds apart
+const DRAFT = "palimpsest-draft-", MODE = "palimpsest-mode", ENDED = "palimpsest-ended";
+const WAIT = "An answer is still coming: wait for its end, or stop it.";
+const GONE = "This conversation is not there any more: it was deleted or erased elsewhere.";
+const BEAT = 5000; // milliseconds
+const MOST = 100; // messages that are shown at once
+
 const box = document.getElementById("chat");
+const [log, form, words, mode, send, stopper, list, banner] = ["log", "say", "words", "mode", "send", "stop", "threads", "banner"].map((each) => document.getElementById(`chat-${each}`));
+const root = new URL("../..", location).href;
 
-function make(tag, options = {}, ...children) {
-  const { data, ...rest } = options;
-  const element = Object.assign(document.createElement(tag), rest);
-  Object.assign(element.dataset, data);
-  element.append(...children);
-  return element;
+let line = new AbortController(); // of all that is read for the open conversation
+let thread = ""; // its id, or none for a new one
+let passing = null; // the thread of an incognito chat that was begun here
+let messages = [];
+let seen = ""; // what the thread's row said as they were read
+let turn = null; // an answer that is coming: its run, what it answers, and what has come
+let failed = null; // why none came, and what had come
+let switched = null; // while a mode is written down
+let hint = "", shown = MOST, editing = "";
+const cards = new Map(); // by the message behind which they stand
+let since = null, isAsking = false;
+
+const client = () => new Client({ apiUrl: root, apiKey: null, defaultHeaders: headers(), callerOptions: { maxRetries: 1 } });
+const newId = () => `${Date.now()}-${Math.random()}`;
+const place = (id) => messages.findIndex((each) => each.id === id);
+const has = (id) => place(id) >= 0;
+const isHuman = ({ type }) => type === "human";
+const isAway = (error) => /Connection|TypeError|Reconnect|Idle/.test(error?.name);
+const quietly = (what) => what().catch((error) => isAway(error) && lose()); // what nobody asked for
+const down = () => { log.scrollTop = log.scrollHeight; };
+
+// Why no answer came: what whoever talks here can do, and no codes.
+function reason({ name, status, message = "" }) {
+  if (!navigator.onLine) return "This device has no network. Try again once it has.";
+  if (isAway({ name })) return "The server does not answer. Try again once it runs.";
+  if ([401, 403].includes(status)) return "Your token is not accepted any more: load the page again.";
+  const said = message.match(/"detail":"(.*?)"/)?.[1] ?? message;
+  return said.replace(/ The provider says: .*$/s, "").slice(0, 300);
 }
 
-const textOf = (content) =>
-  typeof content === "string" ? content : (content ?? []).map((block) => block.text ?? "").join("");
-
-const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-
-const spoken = ({ type, content }) => (type === "ai" ? afterThoughts(textOf(content)) : textOf(content));
-
-// Why no answer came, in words for whoever talks here: what they can do, and no codes.
-function reason(error) {
-  if (["ConnectionError", "TypeError"].includes(error?.name)) return "The server does not answer. Try again once it does.";
-  if (error?.status === 401) return "Your token is not accepted any more. Load the page again, and log in.";
-  const said = error?.message?.match(/"detail":"(.*?)"/)?.[1] ?? error?.message ?? "";
-  return said.replace(/ The provider says: [^“]*(“.*)?$/s, (_, told) => (told ? ` The provider says: ${told}` : "")).slice(0, 300);
+// What is not sent yet stays in the browser, for its conversation; where one logs in, in the tab, as the token does.
+const drafts = token() ? sessionStorage : localStorage;
+function keep() {
+  if (words.value && mode.value !== "incognito") drafts.setItem(DRAFT + thread, words.value);
+  else drafts.removeItem(DRAFT + thread);
 }
 
-class Chat {
-  constructor(Client) {
-    this.root = new URL("../..", location.href).href.replace(/\/$/, "");
-    this.client = () => new Client({ apiUrl: this.root, apiKey: null, defaultHeaders: headers() });
-    this.thread = null;
-    this.isIncognito = false; // of the thread, not of what is chosen
-    this.since = new Date().toISOString();
-    this.looks = 0;
-    this.build();
-  }
+function point(how = "replaceState") {
+  const hash = hashWith("chat", passing ? "" : thread);
+  if (hash !== location.hash) history[how](null, "", location.pathname + location.search + hash);
+}
 
-  build() {
-    this.log = make("div", { className: "log", role: "log" });
-    this.log.setAttribute("aria-label", "Conversation");
-    this.log.tabIndex = 0;
-    this.mode = make("select", { id: "chat-mode" });
-    for (const [value, title] of Object.entries(MODES)) this.mode.append(make("option", { value, textContent: title }));
-    this.banner = make("p", { className: "incognito", hidden: true, textContent: "Incognito: memory is neither used nor learned, and this chat is deleted when you leave it." });
-    this.words = make("textarea", { id: "chat-words", rows: 2, required: true, placeholder: "Say something" });
-    this.send = make("button", { className: "main", textContent: "Send" });
-    const form = make("form", { className: "say" }, make("label", { className: "unseen", htmlFor: "chat-words", textContent: "Your message" }), this.words, this.send);
-    this.fresh = make("button", { type: "button", textContent: "New chat" });
-    const head = make("div", { className: "chat-head" }, make("h2", { textContent: "Chat" }), make("label", { className: "unseen", htmlFor: "chat-mode", textContent: "What memory may do" }), this.mode, this.fresh);
-    box.replaceChildren(head, this.banner, this.log, form);
-    box.hidden = false;
-    this.empty();
-    this.fresh.addEventListener("click", () => this.start());
-    this.mode.addEventListener("change", () => this.showMode());
-    window.addEventListener("pagehide", () => this.isIncognito && this.start({ quietly: true }));
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.ask(this.words.value.trim());
-    });
-    this.words.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-        event.preventDefault();
-        form.requestSubmit();
-      }
-    });
-  }
+// The request outlives the page.
+function leave(id = passing) {
+  if (!id) return;
+  const gone = fetch(`${root}threads/${id}`, { method: "DELETE", headers: headers(), keepalive: true });
+  gone.then((answer) => answer.ok || Promise.reject()).catch(() => say("The incognito chat could not be deleted: the server is away."));
+  passing = null;
+}
 
-  showMode() {
-    const incognito = this.mode.value === "incognito";
-    // What is said in one of them must not be read in the other.
-    if (this.thread && incognito !== this.isIncognito) this.start();
-    this.banner.hidden = !incognito;
-    box.classList.toggle("is-incognito", incognito);
-  }
+async function open(id, said = "Talk here, and see beside it what is remembered.") {
+  line.abort();
+  line = new AbortController();
+  leave();
+  [thread, messages, seen, turn, failed, since, shown, editing, hint] = [id, [], "", null, null, null, MOST, "", id ? "" : said];
+  cards.clear();
+  if (!id) mode.value = sessionStorage.getItem(MODE) ?? "normal";
+  words.value = (mode.value !== "incognito" && drafts.getItem(DRAFT + thread)) || "";
+  paint();
+  await quietly(look);
+  await quietly(learned);
+}
 
-  empty() {
-    this.log.replaceChildren(make("p", { className: "hint start", textContent: "Talk here, and see beside it what is remembered." }));
-  }
+function goTo(id) {
+  if (!id) sessionStorage.setItem(MODE, mode.value);
+  open(id);
+  point("pushState");
+  if (!box.offsetParent) document.querySelector(".to-chat").click();
+  words.focus({ preventScroll: true });
+}
 
-  // A thread of incognito is nobody's history. It goes with the page too, so the request outlives it.
-  leave() {
-    if (this.isIncognito && this.thread) {
-      const gone = fetch(`${this.root}/threads/${this.thread}`, { method: "DELETE", headers: headers(), keepalive: true });
-      gone.then((answer) => answer.ok || Promise.reject()).catch(() => say("The incognito chat could not be deleted: the server is away."));
-    }
-    this.thread = null;
-    this.isIncognito = false;
+// Reads the thread where it has changed, and returns its row; nothing once another conversation or answer has begun.
+async function read() {
+  const [mine, then] = [line, turn];
+  const isOther = () => mine !== line || then !== turn;
+  const asked = client().threads.search({ ids: [thread], select: ["thread_id", "status", "updated_at", "metadata"] });
+  const [row] = await asked.catch((error) => (error.status === 422 ? [] : Promise.reject(error))); // no thread has such an id
+  if (isOther()) return null;
+  if (!row) {
+    const unsent = words.value || (turn?.sent && textOf(turn.sent)) || "";
+    drafts.removeItem(DRAFT + thread);
+    open("", GONE);
+    words.value = unsent;
+    keep();
+    point();
+    return null;
   }
+  const now = `${row.status} ${row.updated_at}`;
+  if (now === seen) return row;
+  const { values } = await client().threads.getState(thread);
+  if (isOther()) return null;
+  [seen, messages] = [now, values?.messages ?? []];
+  if (!turn) failed = null;
+  if (!switched) mode.value = row.metadata?.memory_mode ?? "normal";
+  paint();
+  return row;
+}
 
-  start({ quietly = false } = {}) {
-    this.leave();
-    this.empty();
-    if (!quietly) this.words.focus();
-  }
+// Shows what was said elsewhere, and joins an answer that is coming.
+async function look() {
+  if (!thread || turn) return;
+  const [id, before] = [thread, seen];
+  const row = await read();
+  if (row?.status !== "busy" || seen === before) return;
+  const going = (await client().runs.list(id)).find(({ status }) => ["pending", "running"].includes(status));
+  if (going && id === thread && !turn) follow((_, signal) => client().runs.joinStream(id, going.run_id, { signal }), { run: going.run_id });
+}
 
-  add(role, text = "") {
-    this.log.querySelector(".start")?.remove();
-    const said = make("p", { className: "words", textContent: text });
-    const message = make("article", { className: `message ${role}` }, make("h3", { className: "unseen", textContent: role === "user" ? "You" : "Assistant" }), said);
-    this.log.append(message);
-    this.down();
-    return { message, said };
-  }
+const button = (title, press, kind = "link") => html`<button type="button" class=${kind} @click=${press}>${title}</button>`;
 
-  // Whoever has scrolled up to read stays there.
-  down() {
-    const { scrollHeight, scrollTop, clientHeight } = this.log;
-    if (scrollHeight - scrollTop - clientHeight < 160) this.log.scrollTop = scrollHeight;
-  }
+function paint() {
+  const isDown = log.scrollHeight - log.scrollTop - log.clientHeight < 160; // whoever has scrolled up to read stays there
+  const { sent, came } = turn ?? failed ?? {};
+  const all = [...messages, ...[sent, came].filter((each) => each && !has(each.id))];
+  const end = all.at(-1), isOwed = end && end.type !== "ai";
+  const why = failed?.why ?? (end && isHuman(end) && !turn && !seen.startsWith("busy") && "No answer came.");
+  // Under its own id it stands once in the thread, and no tool does again what it has done.
+  const again = () => answer(messages.findLast(isHuman));
+  render(html`
+    ${all.length > shown ? button("Earlier messages", () => paint((shown += MOST))) : nothing}
+    ${all.length ? nothing : html`<p class="hint start">${hint}</p>`}
+    ${repeat(all.slice(-shown), ({ id }) => id, article)}
+    ${turn && (isOwed || end?.tool_calls?.length) ? html`<article class="message assistant coming"><div class="words"></div></article>` : nothing}
+    ${why ? html`<article class="message assistant failed"><p class="problem">${why}</p>${isOwed ? button("Try again", again) : nothing}</article>` : nothing}
+    ${cards.get("")}`, log);
+  if (isDown) down();
+  banner.hidden = mode.value !== "incognito";
+  send.hidden = turn !== null;
+  stopper.hidden = !send.hidden;
+  stopper.disabled = !turn?.run || turn.stopping;
+}
 
-  // Sent again under its own id, a message stands once in the thread, and no tool does again what it has done.
-  async ask(text, id = newId()) {
-    if (!text || this.send.disabled) return;
-    this.busy(true);
-    this.words.value = "";
-    const { message: asked } = this.add("user", text);
-    const reply = this.add("assistant");
-    reply.message.classList.add("coming");
-    try {
-      await this.stream(text, id, reply);
-    } catch (error) {
-      reply.said.textContent ||= "No answer came.";
-      reply.message.classList.add("failed");
-      const again = make("button", { className: "link", type: "button", textContent: "Try again" });
-      again.addEventListener("click", () => {
-        if (this.send.disabled) return;
-        asked.remove();
-        reply.message.remove();
-        this.ask(text, id);
-      });
-      const isGone = this.thread && error?.status === 404;
-      const why = isGone ? "This conversation is not there any more: it was deleted or erased elsewhere. The next try begins a new one." : reason(error);
-      if (isGone) this.forget(reply.message);
-      reply.message.append(make("p", { className: "problem", textContent: why }), again);
-    } finally {
-      reply.message.classList.remove("coming");
-      this.busy(false);
-    }
-  }
+function article(message) {
+  const isComing = message === turn?.came, isMine = isHuman(message), text = textOf(message);
+  if (!["human", "ai"].includes(message.type) || (!text && !isComing)) return nothing;
+  return html`
+    <article class="message ${isMine ? "user" : "assistant"} ${isComing ? "coming" : ""}">
+      <h3 class="unseen">${isMine ? "You" : "Assistant"}</h3>
+      <div class="words" dir="auto">${guard([text], () => (isMine ? text : shownOf(text)))}</div>
+      ${message.id === editing ? anew(message) : nothing}
+      ${has(message.id) ? foot(message) : nothing}
+    </article>
+    ${cards.get(message.id)}`;
+}
 
-  // Somebody wanted these words to be gone: they are not shown any longer either, but for what was said just now.
-  forget(reply) {
-    this.thread = null;
-    this.isIncognito = false;
-    const kept = [reply.previousElementSibling, reply];
-    this.log.replaceChildren(...kept.filter(Boolean));
-  }
+// What one can do with a message, how full the context window was, and what an answer drew on.
+function foot(message) {
+  const { palimpsest: sources, palimpsest_tokens: { budget, ...parts } = {} } = message.response_metadata ?? {};
+  const used = Object.values(parts).reduce((sum, each) => sum + each, 0);
+  return html`
+    <footer>
+      <div>
+        ${button("Copy", (event) => copy(event, textOf(message)))}
+        ${isHuman(message) ? button("Edit", () => edit(message.id)) : button("Answer again", () => answer(null, message.id), "link again")}
+        ${used ? `${used} of ${Math.max(budget ?? 0, used)} tokens` : nothing}
+      </div>
+      ${sources ? html`<details class="drew" @toggle=${({ target }) => drew(target, message, sources)}><summary>Drew on memory</summary></details>` : nothing}
+    </footer>`;
+}
 
-  busy(is) {
-    for (const each of [this.send, this.mode, this.fresh]) each.disabled = is;
-  }
+async function drew(details, message, sources) {
+  if (!details.open || details.children.length > 1) return;
+  const asked = messages.slice(0, place(message.id)).findLast(isHuman);
+  const found = await part("sources", new URLSearchParams({ ...sources, message: asked ? textOf(asked) : "" })).catch(() => null);
+  details.append(found?.holder ?? "That cannot be read now.");
+}
 
-  async stream(text, id, reply) {
-    const client = this.client();
-    const mode = this.mode.value;
-    if (!this.thread) {
-      this.thread = (await client.threads.create({ metadata: { memory_mode: mode } })).thread_id;
-      this.isIncognito = mode === "incognito";
-    }
-    const stream = client.runs.stream(this.thread, "chat", {
-      input: { messages: [{ role: "user", content: text, id }] },
-      context: { memory_mode: mode },
-      streamMode: ["messages-tuple", "values"],
-    });
-    let last, told = "";
-    for await (const { event, data } of stream) {
+function edit(id) {
+  editing = id;
+  paint();
+  log.querySelector(".anew textarea")?.focus();
+}
+
+function anew(message) {
+  const sendAnew = (event) => {
+    event.preventDefault();
+    answer({ type: "human", content: event.target.elements.text.value, id: newId() }, message.id);
+  };
+  return html`
+    <form class="anew" @submit=${sendAnew}>
+      <textarea name="text" rows="3" dir="auto" required aria-label="Your message, in other words" .value=${textOf(message)}></textarea>
+      <p class="hint">What follows it leaves this conversation.</p>
+      ${button("Cancel", () => edit(""), "")}
+      <button class="main">Send anew</button>
+    </form>`;
+}
+
+// Shows what comes of a run, until it ends or another conversation is opened.
+async function follow(begin, { run = "", sent = null }) {
+  const mine = line, now = { run, sent }, reading = new AbortController(), others = new Set();
+  [turn, failed, editing] = [now, null, ""];
+  paint();
+  down();
+  // What was sent is still begun, though another conversation is opened.
+  mine.signal.addEventListener("abort", () => now.run && reading.abort());
+  let wrong;
+  try {
+    for await (const { event, data } of await begin(now, reading.signal)) {
+      if (mine !== line) return;
       if (event === "error") throw new Error(data?.message ?? "The run failed.");
-      if (event === "messages" && /^ai/i.test(data[0]?.type) && data[1]?.langgraph_node === "call_model") {
-        told += textOf(data[0].content);
-        reply.said.textContent = afterThoughts(told);
-        this.down();
+      if (event === "messages/metadata") {
+        for (const [id, { metadata }] of Object.entries(data)) if (metadata.langgraph_node !== "call_model") others.add(id);
       }
-      if (event === "values") last = data?.messages?.at(-1) ?? last;
+      if (event === "messages/partial" && /^ai/i.test(data[0].type) && !others.has(data[0].id)) now.came = { ...data[0], type: "ai" };
+      if (event === "values" && data?.messages) messages = data.messages;
+      paint();
     }
-    if (!["ai", "tool"].includes(last?.type)) throw new Error("The run ended without an answer.");
-    reply.said.textContent = spoken(last);
-    this.under(reply.message, last);
-    if (mode === "normal") this.look(LOOKS);
+  } catch (error) {
+    wrong = error;
   }
-
-  // Under a reply: the memories it drew on, and what filled the context window.
-  under(message, reply) {
-    const foot = make("footer");
-    const sources = reply.response_metadata?.palimpsest;
-    if (sources) {
-      const count = sources.facts.length + sources.recalled.length + sources.profile.length;
-      const details = make("details", { className: "drew" }, make("summary", { textContent: `Drew on ${count} ${count === 1 ? "memory" : "memories"}` }));
-      details.addEventListener("toggle", async () => {
-        if (!details.open || details.dataset.read) return;
-        details.dataset.read = "yes";
-        const query = new URLSearchParams(Object.entries(sources).map(([name, ids]) => [name, ids.join(",")]));
-        const { holder } = await part(`sources?${query}`).catch(() => ({ holder: make("p", { textContent: "That cannot be read now." }) }));
-        details.append(holder);
-      });
-      foot.append(details);
-    }
-    const tokens = reply.response_metadata?.palimpsest_tokens;
-    if (tokens) foot.append(this.bar(tokens));
-    message.append(foot);
-    this.down();
+  if (mine === line) await now.stopping;
+  if (mine === line && thread) await quietly(read);
+  if (mine !== line) return;
+  turn = null;
+  if (wrong && !now.stopping) failed = { why: reason(wrong), came: now.came };
+  if (sent && !has(sent.id)) {
+    words.value ||= textOf(sent);
+    keep();
   }
-
-  bar(tokens) {
-    const used = Object.keys(PARTS).reduce((sum, name) => sum + (tokens[name] ?? 0), 0);
-    const all = Math.max(tokens.budget || used, used, 1);
-    const bar = make("div", { className: "bar" });
-    bar.setAttribute("aria-hidden", "true");
-    const legend = make("ul", { className: "legend" });
-    for (const [name, title] of Object.entries(PARTS)) {
-      if (!tokens[name]) continue;
-      const piece = make("span", { className: `part-${name}` });
-      piece.style.width = `${(100 * tokens[name]) / all}%`;
-      bar.append(piece);
-      legend.append(make("li", { className: `part-${name}`, textContent: `${title} ${tokens[name].toLocaleString("en")}` }));
-    }
-    const summary = make("summary", { textContent: `${used.toLocaleString("en")} of ${all.toLocaleString("en")} tokens` });
-    return make("details", { className: "tokens" }, summary, bar, legend);
-  }
-
-  // What was said is learned after a while: say so when it is, where it was said.
-  async look(times) {
-    const running = this.looks > 0;
-    this.looks = times;
-    if (running) return;
-    while (this.looks-- > 0) {
-      await new Promise((done) => setTimeout(done, 2000));
-      const found = await part(`learned?since=${encodeURIComponent(this.since)}`).catch(() => null);
-      if (!found) continue;
-      if (found.since) this.since = found.since;
-      if (!found.holder.childElementCount) continue;
-      this.log.append(...found.holder.childNodes);
-      this.down();
-      document.body.dispatchEvent(new Event("facts-changed"));
-    }
-    this.looks = 0;
-  }
-
-  async open(thread) {
-    this.leave();
-    if (this.mode.value === "incognito") this.mode.value = "normal";
-    this.showMode();
-    this.thread = thread;
-    this.log.replaceChildren(make("p", { className: "hint", textContent: "Loading …" }));
-    try {
-      const { values } = await this.client().threads.getState(thread);
-      this.log.replaceChildren();
-      const said = (values?.messages ?? []).filter((each) => ["human", "ai"].includes(each.type) && spoken(each));
-      for (const each of said) {
-        const { message } = this.add(each.type === "human" ? "user" : "assistant", spoken(each));
-        if (each.type === "ai") this.under(message, each);
-      }
-      if (!said.length) this.empty();
-      this.log.scrollTop = this.log.scrollHeight;
-    } catch {
-      this.start();
-      say("This conversation is not there any more.");
-    }
-    box.scrollIntoView({ block: "nearest" });
-    this.words.focus();
-  }
+  paint();
 }
 
-export function begin(Client) {
-  const chat = new Chat(Client);
-  document.addEventListener("click", (event) => {
-    const pressed = event.target.closest("[data-thread]");
-    if (pressed) chat.open(pressed.dataset.thread);
+// Asks for an answer, to a message or to what stands there, in the place of the message `from`.
+function answer(sent, from) {
+  if (turn) return say(WAIT);
+  const mine = line, chosen = mode.value, was = thread;
+  if (from) {
+    messages = messages.slice(0, place(from));
+    seen = ""; // so that it is shown again if this fails
+  }
+  return follow(async (now, signal) => {
+    await switched;
+    const checkpoint = from && (await before(was, from));
+    const id = was || (await client().threads.create({ metadata: { memory_mode: chosen } })).thread_id;
+    if (mine === line) {
+      thread = id;
+      if (chosen === "incognito") passing = id;
+      point();
+    } else if (chosen === "incognito") leave(id);
+    return client().runs.stream(id, "chat", {
+      input: sent && { messages: [{ role: "user", content: sent.content, id: sent.id }] },
+      checkpoint, streamMode: ["messages", "values"], signal,
+      onRunCreated({ run_id }) {
+        now.run = run_id;
+        drafts.removeItem(DRAFT + was);
+        if (mine === line) paint(keep());
+      },
+    });
+  }, { sent });
+}
+
+// Returns the checkpoint before a message came.
+async function before(id, message, limit = 50) {
+  const states = await client().threads.getHistory(id, { limit });
+  const lacks = ({ values }) => !values.messages?.some((each) => each.id === message);
+  const parent = states.findLast((each) => !lacks(each))?.parent_checkpoint;
+  const isSeen = states.some((each) => lacks(each) && each.checkpoint.checkpoint_id === parent?.checkpoint_id);
+  return isSeen || states.length < limit ? parent : before(id, message, limit * 4);
+}
+
+// Ends a run. What came is written down as its model's; then a run without input, which asks no model, ends the turn.
+async function halt(id, now) {
+  const { runs, threads } = client();
+  await runs.cancel(id, now.run, true).catch((error) => {
+    if (![404, 409].includes(error.status)) throw error; // it has ended by itself
   });
-  document.body.addEventListener("erased", () => chat.start({ quietly: true }));
+  const came = now.came && textOf(now.came) ? [{ type: "ai", id: now.came.id, content: now.came.content }] : [];
+  const { next } = await threads.getState(id);
+  if (next.includes("call_model")) await threads.updateState(id, { values: { messages: came }, asNode: "call_model" });
+  if (["call_model", "flush_memory"].includes(next[0])) await runs.wait(id, "chat", { input: null });
 }
+
+// A card says what was learned, behind the message that it was learned from.
+async function learned() {
+  const mine = line, before = since;
+  if (isAsking) return;
+  isAsking = true;
+  const asked = part(`learned?${new URLSearchParams({ since: since ?? "", thread })}`);
+  const { holder, answer: found } = await asked.finally(() => { isAsking = false; });
+  if (mine !== line) return;
+  since = found.headers.get("X-Since");
+  mode.options[0].textContent = found.headers.get("X-Learning") === "True" ? "Learns" : "Learning is off";
+  for (const card of [...holder.children]) {
+    const behind = card.dataset.after.split(" ").findLast(has) ?? "";
+    // What was edited away has no place any more.
+    if (behind || before !== null) cards.set(behind, [...(cards.get(behind) ?? []), card]);
+  }
+  paint();
+  if (before !== null && before !== since) document.body.dispatchEvent(new Event("facts-changed"));
+}
+
+async function conversations() {
+  const found = await client().threads.search({
+    metadata: { graph_id: "chat" }, select: ["thread_id", "updated_at", "metadata"], extract: { content: "values.messages[0].content" },
+    limit: 1000, sortBy: "updated_at", sortOrder: "desc",
+  });
+  const row = ({ thread_id: id, updated_at: at, metadata, extracted }) => {
+    const title = textOf({ ...extracted, type: "human" }).slice(0, 120);
+    if (metadata?.memory_mode === "incognito" || !title) return nothing;
+    const day = new Date(at).toLocaleDateString("en", { dateStyle: "medium" });
+    return html`<li><a href=${hashWith("chat", id)} data-thread=${id} dir="auto" aria-current=${String(id === thread)}>${title}</a><time>${day}</time></li>`;
+  };
+  render(found.length ? found.map(row) : html`<li class="hint">Nothing was said yet.</li>`, list.querySelector("ol"));
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const content = words.value.trim();
+  if (turn) return say(WAIT);
+  words.value = "";
+  if (content) answer({ type: "human", content, id: newId() });
+});
+words.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  if (turn) say(WAIT);
+  else form.requestSubmit();
+});
+words.addEventListener("input", keep);
+stopper.addEventListener("click", () => {
+  const now = turn;
+  now.stopping = halt(thread, now).catch((error) => {
+    say(reason(error));
+    now.stopping = null;
+    paint();
+  });
+  paint();
+});
+mode.addEventListener("change", async () => {
+  // What is said in one of them must not be read in the other.
+  if (thread && (passing || mode.value === "incognito")) return goTo("");
+  sessionStorage.setItem(MODE, mode.value);
+  keep();
+  paint();
+  if (!thread) return;
+  switched = client().threads.update(thread, { metadata: { memory_mode: mode.value } });
+  await switched.catch((error) => {
+    say(reason(error));
+    seen = "";
+  });
+  switched = null;
+});
+
+list.addEventListener("toggle", () => list.open && quietly(conversations));
+document.addEventListener("click", (event) => {
+  const pressed = event.target.closest("[data-thread]");
+  if (pressed || !list.contains(event.target)) list.open = false;
+  if (!pressed || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  goTo(pressed.dataset.thread);
+}, true);
+
+addEventListener("hashchange", () => kept("chat") !== (passing ? "" : thread) && open(kept("chat")));
+document.body.addEventListener("done", () => quietly(learned)); // what memory may do may have changed
+document.body.addEventListener("erased", () => {
+  for (const key of Object.keys(drafts)) if (key.startsWith(DRAFT)) drafts.removeItem(key);
+  open("");
+  point();
+});
+addEventListener("pagehide", () => {
+  if (passing) sessionStorage.setItem(ENDED, "The incognito chat ended as the page was left, and is deleted.");
+  leave();
+});
+const sync = () => document.hidden || [look, learned].forEach(quietly);
+document.addEventListener("visibilitychange", sync);
+setInterval(sync, BEAT);
+
+box.hidden = false;
+open(kept("chat"), sessionStorage.getItem(ENDED) ?? undefined);
+sessionStorage.removeItem(ENDED);

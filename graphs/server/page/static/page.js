@@ -120,7 +120,7 @@ export async function show(address, { form, body, text = kept("text"), how = "",
   }
   away.hidden = true;
   await released;
-  if (mine !== newest) return false;
+  if (mine !== newest) return found.answer.ok;
   const { answer, page } = found;
   const next = page.getElementById("view");
   if (!next) return refused(answer.status, isLook);
@@ -162,7 +162,6 @@ function apply(page, answer, { form, text, how, isLook, isFind, isElsewhere }) {
   morph(view, next, isLook);
   document.title = page.title;
   if (document.getElementById("choose-all")?.checked) tick(true);
-  count();
   const goBack = (place) => place !== document.activeElement && place.focus({ preventScroll: true });
   const isThere = active?.isConnected && active !== document.body;
   if (isLook) return isThere && goBack(active);
@@ -241,6 +240,7 @@ document.addEventListener("submit", async (event) => {
   const isDone = await show(by?.getAttribute("formaction") ?? form.getAttribute("action"), how);
   busy.delete(pressed);
   if (!isDone) return;
+  document.body.dispatchEvent(new Event("done"));
   if (form.closest("#chat")) form.remove();
   // The chat may still show the words: of this conversation, or of all.
   if (form.matches("[data-erases]")) document.body.dispatchEvent(new CustomEvent("erased", { detail: body.get("id") }));
@@ -338,21 +338,11 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// In the server's own words where it is long, so that nothing jumps between two sorts of them.
-function count() {
-  for (const time of document.querySelectorAll("time[data-due]")) {
-    const left = Math.round((new Date(time.dataset.due) - Date.now()) / 1000);
-    if (left < 3600) time.textContent = left <= 0 ? "now" : left < 60 ? `in ${left} s` : `in ${Math.floor(left / 60)} min ${left % 60} s`;
-  }
-}
-setInterval(count, 1000);
-
 // The chat needs who one is, and the SDK; where that is not built, the page says so.
 async function chat() {
   if (document.querySelector("[data-login]") && !token()) return;
   try {
-    const [{ Client }, { begin }] = await Promise.all([import("./langgraph.js"), import("./chat.js")]);
-    begin(Client);
+    await import("./chat.js");
   } catch {
     const place = document.getElementById("chat");
     place.hidden = true;
@@ -366,5 +356,4 @@ if (document.querySelector("[data-login]") ? token() : kept("text")) {
   view.hidden = true; // what is found is not all that is there
   show(location.href).finally(() => { view.hidden = false; });
 } else if (find?.matches("[data-live]") && isTyped(find)) seek(find, find); // before this script was there
-count();
 chat();
