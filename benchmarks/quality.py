@@ -16,8 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from langchain_core.embeddings import Embeddings
-
 from benchmarks import quality_peers
 from benchmarks.measuring import keep, why_not_counted
 from benchmarks.quality_data import Talk, beam, locomo
@@ -35,6 +33,7 @@ from benchmarks.quality_measures import (
 )
 from benchmarks.quality_plot import plot
 from benchmarks.quality_report import OURS, SEED, WITH, Rows, report
+from benchmarks.quality_turns import measure_peer_turns, measure_silence, measure_turns, unrelated
 from graphs.process.embedders import embedder_of
 from graphs.settings import Settings
 from memory.context.tokens import Tokenizer, shared_counter
@@ -51,7 +50,7 @@ _OURS = (
     "graphs/turn/prompt.py",
 )
 """What decides what is found and shown."""
-_MEASURES = _HOUSE / "benchmarks" / "quality_measures.py"
+_MEASURES = [_HOUSE / "benchmarks" / f"quality_{name}.py" for name in ("measures", "turns")]
 
 
 class Part(NamedTuple):
@@ -63,7 +62,10 @@ class Part(NamedTuple):
 
 
 def parts_of(
-    talks: Sequence[Talk], chats: Sequence[Talk], embeddings: Embeddings | None, peers: Mapping[str, quality_peers.Peer]
+    talks: Sequence[Talk],
+    chats: Sequence[Talk],
+    embeddings: KeptEmbeddings | None,
+    peers: Mapping[str, quality_peers.Peer],
 ) -> Iterator[Part]:
     """Return the parts of a run, those that are quick first."""
     ours = [(OURS, None), *([(WITH, embeddings)] if embeddings else [])]
@@ -75,6 +77,7 @@ def parts_of(
             if number < SLOW_TALKS or who not in SLOW:
                 yield Part(f"facts of {talk.name}, {who}", partial(measure_peer, talk=talk, who=who, peer=peer), True)
         yield Part(f"all of {talk.name}, FTS5", partial(measure_fts5, talk=talk), True)
+        yield from _turns_of(talk, embeddings, unrelated(chats)[number :: len(talks)])
     for talk in chats:
         for who, inner in ours:
             yield Part(f"{talk.name}, {who}", partial(measure_chat, talk=talk, who=who, embeddings=inner))
@@ -88,6 +91,25 @@ def parts_of(
             cached = partial(measure_cached, talk=talk, who=who, embeddings=inner)
             yield Part(f"cached prompts of {talk.name}, {who}", partial(_finished, cached))
     yield Part("cost", partial(measure_cost, talks=talks))
+
+
+def _turns_of(talk: Talk, embeddings: KeptEmbeddings | None, others: Sequence[str]) -> Iterator[Part]:
+    """Return the parts that ask the shipped graph about a talk between a user and an assistant, and peers."""
+    for who, inner in ((OURS, None), *([(WITH, embeddings)] if embeddings else [])):
+        turns = partial(measure_turns, talk=talk, who=who, embeddings=inner, budgets=BUDGETS)
+        yield Part(f"turns of {talk.name}, {who}", partial(_finished, turns))
+        silence = partial(measure_silence, talk=talk, who=who, embeddings=inner, others=others)
+        yield Part(f"silence beside {talk.name}, {who}", partial(_finished, silence))
+    peers: dict[str, quality_peers.Peer] = {"FTS5": quality_peers.fts5}
+    if embeddings:
+        stores = quality_peers.stores(embeddings)
+        peers |= {
+            "InMemoryStore": stores,
+            "FTS5 and InMemoryStore": quality_peers.reciprocal_ranks(*peers.values(), stores),
+        }
+    for who, peer in peers.items():
+        work = partial(measure_peer_turns, talk=talk, who=who, peer=peer, budgets=BUDGETS)
+        yield Part(f"turns of {talk.name}, {who}", work, True)
 
 
 def _finished(measure: Callable[[Rows], Awaitable[None]], rows: Rows) -> None:
@@ -124,7 +146,7 @@ def main(arguments: Sequence[str] | None = None, tokenizer: Tokenizer | None = N
     embeddings = _embeddings(options.embedder, options.kept / "bench-vectors.sqlite", rows)
     peers = _peers(embeddings, rows)
     data = fingerprint([*options.data.glob("locomo/*.json"), *options.data.glob("beam100k/*.json")], options.embedder)
-    of_peers = fingerprint([_MEASURES, *_HOUSE.glob("benchmarks/quality_[dp]*.py")], data)
+    of_peers = fingerprint([*_MEASURES, *_HOUSE.glob("benchmarks/quality_[dp]*.py")], data)
     of_ours = fingerprint([*(_HOUSE / each for each in _OURS), *_HOUSE.glob("benchmarks/quality_*.py")], data)
     parts = list(parts_of(talks, chats, embeddings, peers))
     kept = KeptParts(options.kept / "bench-quality.sqlite", len(parts))
@@ -135,14 +157,14 @@ def main(arguments: Sequence[str] | None = None, tokenizer: Tokenizer | None = N
     if options.write:
         keep(options.write, text)
         means = {
-            who: [rows.mean(f"facts' evidence in {budget} tokens", who) for budget in BUDGETS]
-            for who in rows.values["facts' evidence in 500 tokens"]
+            who: [rows.mean(f"all evidence, turns, {budget} tokens", who) for budget in BUDGETS]
+            for who in rows.values[f"all evidence, turns, {BUDGETS[0]} tokens"]
         }
         options.write.with_suffix(".svg").write_text(plot(means, BUDGETS), "utf-8")
     return 1 if "| missed |" in text else 0
 
 
-def _embeddings(name: str, vectors: Path, rows: Rows) -> Embeddings | None:
+def _embeddings(name: str, vectors: Path, rows: Rows) -> KeptEmbeddings | None:
     embedder = embedder_of(Settings(embedder=name))
     if embedder is None:
         rows.notes.append("Without an embedder: `--embedder none`.")
@@ -154,7 +176,7 @@ def _embeddings(name: str, vectors: Path, rows: Rows) -> Embeddings | None:
         return None
 
 
-def _peers(embeddings: Embeddings | None, rows: Rows) -> dict[str, quality_peers.Peer]:
+def _peers(embeddings: KeptEmbeddings | None, rows: Rows) -> dict[str, quality_peers.Peer]:
     peers = {"confidence order": quality_peers.by_confidence(SEED), "FTS5": quality_peers.fts5}
     if embeddings is None:
         rows.notes.append("InMemoryStore, langgraph-memory and mem0 need an embedder, and were not measured.")

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import cycle, pairwise
 from typing import Any
 
@@ -25,8 +25,9 @@ from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
 from memory.door import run
-from memory.facts.fact import to_item
+from memory.facts.fact import Fact, to_item
 from memory.injection.block import escape
+from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.namespaces import Owner
 from memory.turn import MemoryMode
@@ -84,21 +85,18 @@ class Recorder(BaseChatModel):
 
 
 class Chat:
-    """The shipped graph over a store with a talk's facts, and with its messages in the journal if wanted."""
+    """The shipped graph over a store with facts and a journal."""
 
-    def __init__(self, talk: Talk, embeddings: Embeddings | None, *, with_turns: bool) -> None:
+    def __init__(self, facts: Iterable[Fact], entries: Iterable[JournalEntry], embedder: Embedder | None) -> None:
         self._store = InMemoryStore()
-        for fact in facts_of(talk):
+        for fact in facts:
             self._store.put(OWNER.namespace("facts"), fact.id, to_item(fact))
-        if with_turns:
-            run(self._store, append(OWNER, list(entries_of(talk))))
+        run(self._store, append(OWNER, [*entries]))
         self._model, others = Recorder(), Recorder()
         settings = Settings(single_user=True, memory=MemoryConfig(debounce_seconds=3600), embedder=NONE)
-        self._embedder = None
-        if embeddings is not None:
-            self._embedder = Embedder(EMBEDDER, lambda: embeddings, query_seconds=_QUERY_SECONDS)
+        self._embedder = embedder
         self._service = MemoryService(
-            settings, lambda _, purpose: self._model if purpose == "chat" else others, embedder=self._embedder
+            settings, lambda _, purpose: self._model if purpose == "chat" else others, embedder=embedder
         )
         builder = build_graph(service=self._service)
         self._graph = builder.compile(checkpointer=InMemorySaver(), store=self._store)
@@ -117,6 +115,10 @@ class Chat:
         return self._model.prompts[-1]
 
 
+def _patient(embeddings: Embeddings | None) -> Embedder | None:
+    return Embedder(EMBEDDER, lambda: embeddings, query_seconds=_QUERY_SECONDS) if embeddings else None
+
+
 async def measure_prompts(
     rows: Rows, talk: Talk, who: str, embeddings: Embeddings | None, budgets: Sequence[int], *, with_turns: bool
 ) -> None:
@@ -126,7 +128,7 @@ async def measure_prompts(
     others = chance.sample(talk.questions, len(asked))
     told = {source for fact in talk.facts for source in fact.sources}
     kind = "all" if with_turns else "facts'"
-    chat = Chat(talk, embeddings, with_turns=with_turns)
+    chat = Chat(facts_of(talk), entries_of(talk) if with_turns else (), _patient(embeddings))
     await chat.ready()
     for budget in budgets:
         context = Context(memory_tokens=budget + BESIDE, max_tokens=9000, memory_mode=MODE)
@@ -152,7 +154,7 @@ async def measure_cached(rows: Rows, talk: Talk, who: str, embeddings: Embedding
     asked, evidence = [each.text for each in questions], {each.text: each.evidence for each in questions}
     talked = cycle(SMALL_TALK)
     mixed = [text for question in asked for text in (question, next(talked), next(talked))][:TURNS]
-    chat = Chat(talk, embeddings, with_turns=True)
+    chat = Chat(facts_of(talk), entries_of(talk), _patient(embeddings))
     await chat.ready()
     for tokens in CACHED:
         context = Context(max_tokens=tokens, memory_mode=MODE)

@@ -26,15 +26,15 @@ class KeptEmbeddings(Embeddings):
     """An embedder whose vectors are kept: peers and repeated runs ask for the same texts. Threads may share it."""
 
     def __init__(self, name: str, inner: Embeddings, path: Path) -> None:
-        self._name, self._inner = name, inner
+        self._name, self.inner = name, inner
         self._file = _opened(path, "vectors")
         self._lock = threading.Lock()
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [self._kept("document", text, lambda text: self._inner.embed_documents([text])[0]) for text in texts]
+        return [self._kept("document", text, lambda text: self.inner.embed_documents([text])[0]) for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
-        return self._kept("query", text, self._inner.embed_query)
+        return self._kept("query", text, self.inner.embed_query)
 
     def _kept(self, kind: str, text: str, embed: Callable[[str], list[float]]) -> list[float]:
         key = sha256(f"{self._name}\0{kind}\0{text}".encode()).hexdigest()
@@ -46,6 +46,19 @@ class KeptEmbeddings(Embeddings):
                 self._file.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?)", (key, said))
                 return vector
         return [float(each) for each in row[0].split()]
+
+
+class LiveQuestions(Embeddings):
+    """An embedder that takes its time for each question, as in a turn; the vectors of texts are kept ones."""
+
+    def __init__(self, kept: KeptEmbeddings) -> None:
+        self._kept = kept
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return self._kept.embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        return self._kept.inner.embed_query(text)
 
 
 class KeptParts:

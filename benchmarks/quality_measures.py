@@ -67,15 +67,12 @@ def measure_facts(rows: Rows, talk: Talk, who: str, embeddings: Embeddings | Non
 
 
 def measure_all(rows: Rows, talk: Talk, who: str, embeddings: Embeddings | None) -> None:
-    """Add what ours finds and shows of facts and past turns together, and of the turns and sessions among them."""
+    """Add what ours finds of turns and sessions, among facts and past turns."""
     held = Held(talk, embeddings, with_turns=True)
     session = {turn.id: turn.session for turn in talk.turns}
     whole = Index(_whole_sessions(talk))
     for question in talk.questions:
         recalled = held.recall(question.text)
-        for budget in BUDGETS:
-            value = share(question.evidence, held.shown(recalled, budget))
-            rows.add(f"all evidence in {budget} tokens", who, talk.name, value)
         turns = [hit.document.id for hit in recalled.hits if hit.document.kind == "turn"]
         add_turns(rows, talk, who, question, [each for line in turns for each in held.evidence[line]])
         add_sessions(rows, talk, who, question, _worth_by_scores(held, session, recalled, whole.rank(question.text)))
@@ -163,16 +160,12 @@ def measure_peer(rows: Rows, talk: Talk, who: str, peer: quality_peers.Peer) -> 
 
 
 def measure_fts5(rows: Rows, talk: Talk) -> None:
-    """Add what FTS5 finds among everything."""
+    """Add what FTS5 finds of turns and sessions among everything."""
     every = (*talk.facts, *talk.turns)
     by_id = {each.id: each for each in every}
-    sources = {each.id: frozenset(each.sources or (each.id,)) for each in every}
     rank, session = quality_peers.fts5(every), {turn.id: turn.session for turn in talk.turns}
     for question in talk.questions:
         ranked = [by_id[each] for each in rank(question.text)]
-        for budget in BUDGETS:
-            value = share(question.evidence, evidence_of(fitting(ranked, budget), sources))
-            rows.add(f"all evidence in {budget} tokens", "FTS5", talk.name, value)
         turns = [each.id for each in ranked if each.kind == "turn"]
         add_turns(rows, talk, "FTS5", question, turns)
         add_sessions(rows, talk, "FTS5", question, _worth_by_places(turns, session))

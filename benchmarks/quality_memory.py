@@ -19,6 +19,7 @@ from memory.message import StoredMessage
 from memory.recall.search import search_facts
 from memory.recall.user_index import Asked, Recalled, UserIndex
 from memory.recall.vectors import QueryVector, packed, vector_key
+from memory.updates.transcript import exchanges
 
 EMBEDDER: Final = "bench"
 _REVISION: Final = JournalRevision()
@@ -46,15 +47,22 @@ def facts_of(talk: Talk) -> list[Fact]:
     ]
 
 
-def entries_of(talk: Talk) -> Iterable[JournalEntry]:
-    """Return a talk's journal: what either speaker said stands there as the user's, with the name before it."""
+def entries_of(talk: Talk, user: str = "") -> Iterable[JournalEntry]:
+    """Return a talk's journal: the other speaker is the assistant.
+
+    Args:
+        talk: The talk.
+        user: Who of the speakers is the user. Empty: what either said stands there as the user's, with the name before.
+    """
     sessions: dict[str, list[StoredMessage]] = {}
     for turn in talk.turns:
         said = sessions.setdefault(turn.session, [])
         time = (datetime.fromisoformat(turn.when) + timedelta(seconds=len(said))).isoformat()
-        said.append(StoredMessage(turn.id, "user", f"{turn.who}: {turn.text}", f"{time}+00:00"))
+        text = turn.text if user else f"{turn.who}: {turn.text}"
+        said.append(StoredMessage(turn.id, "user" if user in ("", turn.who) else "assistant", text, f"{time}+00:00"))
     for session, said in sessions.items():
-        for messages in (tuple(said[at : at + 2]) for at in range(0, len(said), 2)):
+        pairs = (tuple(said[at : at + 2]) for at in range(0, len(said), 2))
+        for messages in exchanges(said) if user else pairs:
             yield JournalEntry(messages[0].time[:10], session, messages, INITIAL_EPOCH)
 
 

@@ -59,6 +59,24 @@ def stores(embeddings: Embeddings) -> Peer:
     return peer
 
 
+def reciprocal_ranks(*peers: Peer) -> Peer:
+    """What several peers find, by the sum of 1 / (60 + place), as Cormack and others propose."""
+
+    def peer(documents: Sequence[Document]) -> Ranker:
+        rankers = [each(documents) for each in peers]
+
+        def rank(question: str) -> list[str]:
+            worth: dict[str, float] = {}
+            for ranker in rankers:
+                for place, name in enumerate(ranker(question), start=1):
+                    worth[name] = worth.get(name, 0.0) + 1 / (60 + place)
+            return sorted(worth, key=lambda name: -worth[name])
+
+        return rank
+
+    return peer
+
+
 def langgraph_memory(embeddings: Embeddings) -> Peer:
     """PyPI's `langgraph-memory`, without its model calls: what it is given is kept as it is."""
 

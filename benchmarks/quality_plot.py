@@ -19,7 +19,7 @@ def plot(means: Mapping[str, Sequence[float]], budgets: Sequence[int]) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         'font-family="sans-serif" font-size="12" fill="#868e96">',
-        "<title>Share of the needed facts that a memory block holds, by its tokens</title>",
+        "<title>Share of the messages that answer which a prompt shows, by its tokens of memory</title>",
     ]
     for tenth in range(0, 11, 2):
         parts.append(
