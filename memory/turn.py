@@ -112,6 +112,8 @@ class TurnEpochs(NamedTuple):
         edit: The user's newest edit by hand then; what is said after it may change what it says.
         learn_from: Id of the first message of the thread that no erase came after; empty if there was no erase.
         speaker: The name that the user's messages carry (`memory.message.speaker_of`).
+        first: Id of the first question of the thread's branch.
+        alone_until: What was begun before that time (seconds since the epoch) is no branch beside it.
     """
 
     epoch: str = ""
@@ -119,6 +121,8 @@ class TurnEpochs(NamedTuple):
     edit: int = 0
     learn_from: str = ""
     speaker: str = ""
+    first: str = ""
+    alone_until: float = 0.0
 
     @classmethod
     def from_state(cls, kept: Mapping[str, Any]) -> Self:
@@ -144,7 +148,8 @@ class TurnEpochs(NamedTuple):
         is_user_erased = bool(self.epoch) and self.epoch != now.epoch
         is_thread_erased = erased_between(self.thread_epoch, now.thread_epoch)
         learn_from = asked if asked and (is_user_erased or is_thread_erased) else self.learn_from
-        return now._replace(edit=now.edit or self.edit, learn_from=learn_from, speaker=self.speaker)
+        now = now._replace(speaker=self.speaker, first=self.first, alone_until=self.alone_until)
+        return now._replace(edit=now.edit or self.edit, learn_from=learn_from)
 
     def newest_turn(self, messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
         """Return the end of the thread: the newest turn that may be learned, and the exchange that it replies to.
@@ -287,6 +292,7 @@ def close_turn(closing: Closing, now: float, config: MemoryConfig) -> StoreEffec
         due=said_at + config.max_wait_seconds,
         messages=tuple(replace(message, edit=edit) for message in said),
         speaker=epochs.speaker,
+        first=epochs.first,
         model=closing.model,
     )
     recorded = yield from outbox.record(

@@ -751,7 +751,7 @@ MUTANTS = (
     Mutant(
         "what was edited away is learned",
         "memory/updates/outbox.py",
-        "        of_thread |= pending\n",
+        "        of_thread = {key: every[key] for key in of_thread}\n",
         "",
         (EDITED,),
     ),
@@ -765,8 +765,8 @@ MUTANTS = (
     Mutant(
         "a cleared thread takes along what was learned",
         "memory/updates/learned.py",
-        "entry.messages if entry.messages[0].seen else (BEGINNING, *entry.messages)",
-        "entry.messages",
+        "entry if entry.messages[0].seen else replace(entry, messages=(begins, *entry.messages))",
+        "entry",
         (BRANCHES,),
     ),
     Mutant(

@@ -44,7 +44,7 @@ from memory.turn import (
     with_mode,
 )
 from memory.updates.outbox import Queued
-from memory.updates.transcript import BEGINNING, ThreadView
+from memory.updates.transcript import ThreadView
 from memory.updates.unwritten import Named, Unwritten, named, tried_again
 
 logger = logging.getLogger(__name__)
@@ -172,6 +172,8 @@ class TurnMemory:
             injected = inject(injected, opening.snapshot, conditions)
             opening = replace(opening, snapshot=told(injected, opening.snapshot, recalled))
         epochs = thread.epochs.followed_by(opening.epochs, thread.asked)
+        if not thread.memory:
+            epochs = epochs._replace(first=thread.asked, alone_until=0.0 if await run.has_branches() else now)
         # The speaker of earlier messages is in the state, as the messages themselves may have left the thread.
         before = thread.receipt.get("asked")
         said = [*takewhile(lambda one: one.id != before, reversed(thread.messages))]
@@ -197,8 +199,6 @@ class TurnMemory:
             "began": now,
             "receipt": receipt,
         }
-        if not thread.memory and await run.has_branches():
-            memory["begins_anew"] = True
         self._fresh[run.thread, thread.asked] = time.monotonic(), opening.snapshot
         if len(self._fresh) > _KEPT_TURNS:  # turns that ended before they asked a model
             self._fresh.pop(next(iter(self._fresh)), None)
@@ -360,9 +360,8 @@ class TurnMemory:
         if is_whole and run.has_saver and not run.is_below:
             # A summary remembers only its newest ids: of older messages nobody knows whether they were edited away.
             ids = thread.running.summarized_message_ids if thread.running else set[str]()
-            begins = {BEGINNING.id} if thread.memory.get("begins_anew") else set[str]()
-            held = NewestFirst(thread.messages, ids | begins)
-            view = ThreadView(held, len(ids) < REMEMBERED_IDS, thread.began, thread.words)
+            held = NewestFirst(thread.messages, ids)
+            view = ThreadView(held, len(ids) < REMEMBERED_IDS, thread.began, thread.epochs.alone_until, thread.words)
 
         async def write() -> tuple[Queued | None, tuple[Unwritten, ...]]:
             failed = list[Unwritten]()

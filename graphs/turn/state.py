@@ -232,8 +232,10 @@ class MemoryState(TypedDict, total=False):
     """The user's newest edit by hand when past turns were chosen; absent where none are shown."""
     began: float
     """When the turn began, seconds since the epoch."""
-    begins_anew: bool
-    """Whether it is the first turn of a branch beside others; absent if not."""
+    first: str
+    """Id of the first question of the branch."""
+    alone_until: float
+    """Until when no other branch began beside it, seconds since the epoch; absent if one may always have."""
     epoch: str
     """The user's epoch when the turn began."""
     thread_epoch: str

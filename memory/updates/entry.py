@@ -55,6 +55,7 @@ class Entry:
             unless they are back before the update runs.
         overlapped: Whether the thread went on from another run that ran beside this one. Later turns lack its messages
             then, though nobody edited them away.
+        first: Id of the first question of the thread's branch then; empty where nobody knows.
         model: The assistant's choice as `provider:model`; empty means the deployment's own.
         attempts: How often it failed, and its own contents may be to blame.
         waits: How often its model could not be asked, or the entry had changed by the time of the answer.
@@ -73,6 +74,7 @@ class Entry:
     speaker: str | None = None
     edited_away: tuple[str, ...] = ()
     overlapped: bool = False
+    first: str = ""
     model: str = ""
     attempts: int = 0
     waits: int = 0

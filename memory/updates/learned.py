@@ -78,9 +78,8 @@ def note_learned(owner: Owner, thread_id: str, entries: Iterable[Entry]) -> Stor
     note = item.value if item else {}
     for entry in entries:
         if entry.kind == "turn":
-            # Where a thread begins, its first message follows its beginning: one that was cleared has none any more.
-            messages = entry.messages if entry.messages[0].seen else (BEGINNING, *entry.messages)
-            turn = replace(entry, messages=messages)
+            begins = StoredMessage(BEGINNING + entry.first, "other", "", "", seen=True)
+            turn = entry if entry.messages[0].seen else replace(entry, messages=(begins, *entry.messages))
             note = with_learned(note, (learned_in(note, entry) | {turn.key: turn}).values())
     yield [put(thread_namespace(thread_id), owner.due_key, note)]
 

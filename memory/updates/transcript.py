@@ -24,8 +24,8 @@ _IN_THREAD: Final = attrgetter("kind", "created", "key")
 # A model call reads so many characters for each message that it may read, so that neither a backlog nor a long message
 # makes a prompt that the model does not take, or an answer with more facts than are believed at once.
 _CHARS_PER_MESSAGE: Final = 1_200
-BEGINNING: Final = StoredMessage("beginning", "other", "", "", seen=True)
-"""Stands for what was said before the first message of a thread. A view holds it where its first turn goes on."""
+BEGINNING: Final = "beginning "
+"""With the id of a branch's first question it stands for what was said before the first message of a learned turn."""
 
 
 def latest_turn(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
@@ -124,17 +124,19 @@ class ThreadView:
         is_complete: Whether the summary stands for no others: it remembers only the newest.
         begun: When the turn began that saw the thread so, in seconds since the epoch: what was written down since was
             said in a run beside it. Infinite where nobody knows.
+        alone_until: What was begun before that time is no branch beside it.
         words: Returns messages of the thread by their ids, as said at a time, as far as they may be learned.
     """
 
     ids: Container[str]
     is_complete: bool = True
     begun: float = math.inf
+    alone_until: float = 0.0
     words: Callable[[Collection[str], str], tuple[StoredMessage, ...]] = lambda *_: ()
 
 
 def without_edits(entries: Sequence[Entry], view: ThreadView, newest: Entry) -> list[Entry]:
-    """Return the turns of a thread whose edited messages are others now, with their ids.
+    """Return the entries of a thread whose edited messages are others now, with their ids.
 
     Args:
         entries: What is pending of the thread, or was learned, in the order in which it was written down.
@@ -146,8 +148,8 @@ def without_edits(entries: Sequence[Entry], view: ThreadView, newest: Entry) -> 
     told = [entry for entry in turns for one in entry.messages if (one.id,) == question and entry is not newest]
     if any(asked_in(entry)[-1:] == question and entry.messages[-1].role == "assistant" for entry in told):
         view = replace(view, begun=math.inf)  # its answer is made again: what was written down since was not beside it
-    gone, changed = edited_away(entries, view), []
-    for entry in turns:
+    gone, changed = edited_away(entries, view, newest.first), []
+    for entry in entries:
         before = tuple(one.id for one in entry.messages if one.id in gone and one.id in entry.edited_away)
         now = replace(entry, edited_away=tuple(one.id for one in entry.messages if one.id in gone))
         # No message is taken out of an entry that was written after this view, or by a run beside it: this view cannot
@@ -161,11 +163,11 @@ def without_edits(entries: Sequence[Entry], view: ThreadView, newest: Entry) -> 
     return changed
 
 
-def edited_away(entries: Iterable[Entry], view: ThreadView) -> frozenset[str]:
+def edited_away(entries: Iterable[Entry], view: ThreadView, first: str) -> frozenset[str]:
     """Return the ids of pending messages that the user edited away, on the branch that the thread goes on from.
 
-    A message that the thread lacks may have been trimmed. It was edited away only if neither the thread, nor a cut, nor
-    a summary has it or any later message, and if the message right before it is still there, or was edited away, too.
+    A message that the thread lacks may have been trimmed. It was edited away only if neither the thread nor a
+    summary has it or any later message, and if the message right before it is still there, or was edited away, too.
     A message that was edited away stays so until the thread has it again.
 
     An incomplete view has a summary that stands for more messages than it names, all older than those. Then a message
@@ -174,10 +176,14 @@ def edited_away(entries: Iterable[Entry], view: ThreadView) -> frozenset[str]:
     Args:
         entries: What is pending of the thread, in the order in which it was written down.
         view: What the thread holds now.
+        first: Id of the first question of the branch; empty where nobody knows.
     """
-    pending = list(entries)
-    turns = [entry for entry in pending if entry.kind == "turn"]
-    held = {one.id for entry in pending for one in entry.messages if entry.kind == "cut" or one.id in view.ids}
+    turns = [entry for entry in entries if entry.kind == "turn"]
+    held = {one.id for entry in turns for one in entry.messages if one.id in view.ids}
+    # What began as another branch, of which there is no message before, was left where this one goes on.
+    ends = {BEGINNING, BEGINNING + first}
+    begun = {entry.messages[0].id for entry in turns if first and entry.created > view.alone_until}
+    held |= {each for each in begun - ends if each.startswith(BEGINNING)}
     before = _predecessors(turns)
     # Whoever trims a thread takes its beginning away: what was said before a held message was not edited away.
     kept, open_ends = set(held), list(held)

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -209,3 +210,23 @@ async def test_what_was_said_in_a_run_beside_stays() -> None:
     await talk.learn()
     await say(talk, "I like plums.")
     assert await talk.learn() == ["Likes figs", "Likes pears", "Likes plums"]
+
+
+@DOORS
+@pytest.mark.parametrize("seed", range(6))
+async def test_wherever_a_thread_goes_on_from_what_is_known_is_what_it_shows(door: str, seed: int) -> None:
+    chance, talk, model = Random(seed), Talk(door, context=NARROW), {"graph": "call_model"}.get(door, "model")
+    await say(talk, "Hello.")
+    for number in range(12):
+        states = [state async for state in talk.graph.aget_state_history(talk.who())]
+        what = chance.choice(["said", "said", "elsewhere", "answered again", "learned"])
+        if what == "learned":
+            await talk.learn()
+        elif what == "answered again":
+            await talk.run(None, chance.choice([state for state in states if state.next == (model,)]).config)
+        else:
+            ends = [*(state for state in states if not state.next), states[-1]]
+            at = chance.choice(ends).config if what == "elsewhere" else None
+            await say(talk, f"I like thing{number}.{LONG}", at)
+    said = re.findall(r"I like (thing\d+)\.", str((await talk.values())["messages"]))
+    assert await talk.learn() == sorted(f"Likes {what}" for what in said)
