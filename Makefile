@@ -13,7 +13,7 @@ help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
 
 # An environment for one short run is not compiled (INSTALL=--no-compile), which is a third of what an installation takes.
-# One environment; each stamp is newer than the locks. What is installed is all that is needed (no-deps): pip would refuse
+# One environment; each stamp is newer than its lock. What is installed is all that is needed (no-deps): pip would refuse
 # servers.lock, in which a runtime goes with a newer server than it asks for.
 $(VENV)/created:
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: install it, or set PYTHON=/path/to/python3."; exit 1; }
@@ -29,7 +29,8 @@ patiently = while sleep 5 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do echo "
 	$(1); code=$$?; kill $$! 2>/dev/null; exit $$code
 
 PIP = $(BIN)/pip install -qq --disable-pip-version-check --no-deps
-$(VENV)/%: $(wildcard requirements/*.lock) scripts/locked.py pyproject.toml $(VENV)/created
+$(foreach own,floors servers bench,$(eval $(VENV)/$(own): requirements/$(own).lock))
+$(VENV)/%: requirements/dev.lock scripts/locked.py pyproject.toml $(VENV)/created
 	@$(BIN)/python scripts/locked.py $* >$(VENV)/$*.txt
 	@echo "Installing $$(grep -c == $(VENV)/$*.txt) packages for \"$*\" (a minute the first time) ..."
 	@$(call patiently,$(PIP) --require-hashes $(INSTALL) -r $(VENV)/$*.txt && $(PIP) --editable . \
