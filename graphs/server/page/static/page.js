@@ -55,11 +55,8 @@ function morph(old, next, isLook) {
     return;
   }
   if (isLook && old.matches(".editing") && next.matches(".editing")) return;
-  const isKept = (name) => name === "open";
-  for (const { name } of [...old.attributes]) if (!isKept(name) && !next.hasAttribute(name)) old.removeAttribute(name);
-  for (const { name, value } of next.attributes) {
-    if (!isKept(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
-  }
+  for (const { name } of [...old.attributes]) if (name !== "open" && !next.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of next.attributes) if (name !== "open" && old.getAttribute(name) !== value) old.setAttribute(name, value);
   const own = new Map([...old.children].filter(idOf).map((each) => [idOf(each), each]));
   const stay = new Set([...next.children].map(idOf));
   let at = old.firstChild;
@@ -102,7 +99,8 @@ export function lose() {
 
 // Shows an address. `form`: what was sent, with its `body`. `text`: what is searched for. `how`: what becomes of the browser's
 // history, "pushState" or "replaceState". `isLook`: nobody asked for it. `isFind`: somebody is typing. `isElsewhere`: they go on.
-export async function show(address, { form, body, text = kept("text"), how = "", isLook, isFind, isElsewhere } = {}) {
+export async function show(address, wanted = {}) {
+  const { body, text = kept("text"), isLook, isElsewhere } = wanted;
   const mine = isLook ? newest : ++newest;
   if (isElsewhere) clearTimeout(typing);
   // Changes go one after another, and a list that is asked for later knows all of them.
@@ -124,7 +122,7 @@ export async function show(address, { form, body, text = kept("text"), how = "",
   const { answer, page } = found;
   const next = page.getElementById("view");
   if (!next) return refused(answer.status, isLook);
-  if (answer.ok) apply(page, answer, { form, text, how, isLook, isFind, isElsewhere });
+  if (answer.ok) apply(page, answer, { ...wanted, text });
   else if (!isLook) toast(next);
   return answer.ok;
 }
@@ -145,7 +143,7 @@ function toast(next) {
   said.querySelector("[autofocus]")?.focus();
 }
 
-function apply(page, answer, { form, text, how, isLook, isFind, isElsewhere }) {
+function apply(page, answer, { form, text, how = "", isLook, isFind, isElsewhere }) {
   const active = document.activeElement;
   const row = active?.closest("#view [id]:is(li, article)")?.id;
   const written = new Set(view.querySelectorAll("[autofocus]"));
@@ -225,8 +223,7 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   if (form.matches("[data-token]")) {
     sessionStorage.setItem(TOKEN, new FormData(form).get("token").trim());
-    if (await show(location.href)) document.dispatchEvent(new CustomEvent("palimpsest:entered"));
-    return;
+    return (await show(location.href)) && chat();
   }
   if (form.id === "find") return clearTimeout(typing), seek(form, by ?? form);
   const body = new URLSearchParams(new FormData(form, by));
@@ -311,18 +308,12 @@ async function takeIn(form) {
 
 const boxes = () => [...document.querySelectorAll('.facts [type=checkbox][name="id"]')];
 const tick = (is) => boxes().forEach((box) => { box.checked = is; });
+// "All" goes without a look at the boxes: whoever spares one fact, or those on this page, must not lose them.
 document.addEventListener("change", ({ target }) => {
-  if (target.matches("[data-all]")) {
-    tick(target.checked);
-    // All are also those on this page; without those on this page, it is not all.
-    for (const other of document.querySelectorAll("[data-all]")) {
-      if (target.id === "choose-all" || !target.checked) other.checked = target.checked;
-    }
-  }
-  // "All" goes without a look at the boxes: whoever spares one fact must not lose it.
-  else if (boxes().includes(target) && !target.checked) {
-    for (const all of document.querySelectorAll("[data-all]")) all.checked = false;
-  }
+  const isAll = target.matches("[data-all]");
+  if (isAll) tick(target.checked);
+  if (target.id !== "choose-all" && !((isAll || boxes().includes(target)) && !target.checked)) return;
+  for (const all of document.querySelectorAll("[data-all]")) all.checked = target.checked;
 });
 
 document.addEventListener("keydown", (event) => {
@@ -349,7 +340,6 @@ async function chat() {
     place.parentElement.classList.remove("with-chat");
   }
 }
-document.addEventListener("palimpsest:entered", chat);
 
 const find = document.getElementById("find");
 if (document.querySelector("[data-login]") ? token() : kept("text")) {
