@@ -170,6 +170,14 @@ def test_75_the_mode_never_changes_by_itself_and_a_reload_ends_what_is_incognito
     expect(mode(page)).to_have_value("incognito")
     expect(words(page)).to_have_value("")
     eventually(lambda: len(ada.sdk.threads.search()) == 1 or None)
+    # What is opened then is not incognito, and stays.
+    page.get_by_text("Conversations").click()
+    page.locator("#chat-threads a").click()
+    send(page, "Are they well?")
+    expect(mode(page)).to_have_value("normal")
+    page.get_by_role("button", name="New chat").click()
+    expect(user(page)).to_have_count(0)
+    assert len(ada.sdk.threads.search()) == 1
 
 
 def test_76_where_learning_is_off_the_chat_says_so(page: Any, ada: Person) -> None:

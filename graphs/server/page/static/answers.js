@@ -12,8 +12,8 @@ const escaped = (text) => text.replace(/[&<>"']/g, (each) => `&#${each.charCodeA
 marked.use({
   breaks: true,
   renderer: {
-    html: ({ text }) => escaped(text), // who asks about markup wants to read it
-    image: ({ href, text }) => `<a href="${escaped(href)}">${escaped(text || href)}</a>`, // which tells no server who looks
+    html: ({ text }) => escaped(text), // for who asks about markup
+    image: ({ href, text }) => `<a href="${escaped(href)}">${escaped(text || href)}</a>`, // telling no server who looks
     checkbox: ({ checked }) => (checked ? "[x] " : "[ ] "),
   },
 });
@@ -34,7 +34,7 @@ export function shownOf(text) {
   const shown = DOMPurify.sanitize(marked.parse(text), KEPT);
   for (const link of shown.querySelectorAll("a")) Object.assign(link, { target: "_blank", rel: "noopener noreferrer" });
   for (const wide of shown.querySelectorAll("pre, table")) {
-    wide.tabIndex = 0; // to be moved with the keyboard, too
+    wide.tabIndex = 0; // moved with the keyboard, too
     if (wide.tagName !== "PRE") continue;
     const button = Object.assign(document.createElement("button"), { type: "button", className: "link", textContent: "Copy" });
     button.addEventListener("click", (event) => copy(event, wide.textContent));

@@ -6,7 +6,7 @@ import { Client } from "./langgraph.js";
 import { hashWith, headers, kept, lose, part, say, token } from "./page.js";
 import { guard, html, nothing, render, repeat } from "./rendering.js";
 
-const DRAFT = "palimpsest-draft-", MODE = "palimpsest-mode", ENDED = "palimpsest-ended";
+const DRAFT = "palimpsest-draft-", MODE = "palimpsest-mode-", ENDED = "palimpsest-ended";
 const WAIT = "An answer is still coming: wait for its end, or stop it.";
 const GONE = "This conversation is not there any more: it was deleted or erased elsewhere.";
 const BEAT = 5000; // milliseconds
@@ -23,7 +23,7 @@ let messages = [];
 let seen = ""; // what the thread's row said as they were read
 let turn = null; // an answer that is coming: its run, what it answers, and what has come
 let failed = null; // why none came, and what had come
-let switched = null; // while a mode is written down
+let switched = null; // a mode is written down
 let hint = "", shown = MOST, editing = "";
 const cards = new Map(); // by the message behind which they stand
 let since = null, isAsking = false;
@@ -46,7 +46,7 @@ function reason({ name, status, message = "" }) {
   return said.replace(/ The provider says: .*$/s, "").slice(0, 300);
 }
 
-// What is not sent yet stays in the browser, for its conversation; where one logs in, in the tab, as the token does.
+// Where one logs in, what is not sent yet stays in the tab alone, as the token does.
 const drafts = token() ? sessionStorage : localStorage;
 function keep() {
   if (words.value && mode.value !== "incognito") drafts.setItem(DRAFT + thread, words.value);
@@ -72,7 +72,7 @@ async function open(id, said = "Talk here, and see beside it what is remembered.
   leave();
   [thread, messages, seen, turn, failed, since, shown, editing, hint] = [id, [], "", null, null, null, MOST, "", id ? "" : said];
   cards.clear();
-  if (!id) mode.value = sessionStorage.getItem(MODE) ?? "normal";
+  mode.value = sessionStorage.getItem(MODE + id) ?? "normal";
   words.value = (mode.value !== "incognito" && drafts.getItem(DRAFT + thread)) || "";
   paint();
   await quietly(look);
@@ -87,7 +87,7 @@ function goTo(id) {
   words.focus({ preventScroll: true });
 }
 
-// Reads the thread where it has changed, and returns its row; nothing once another conversation or answer has begun.
+// Reads the thread where it has changed. Returns its row, if no other conversation or answer has begun.
 async function read() {
   const [mine, then] = [line, turn];
   const isOther = () => mine !== line || then !== turn;
@@ -109,7 +109,7 @@ async function read() {
   if (isOther()) return null;
   [seen, messages] = [now, values?.messages ?? []];
   if (!turn) failed = null;
-  if (!switched) mode.value = row.metadata?.memory_mode ?? "normal";
+  if (!switched) sessionStorage.setItem(MODE + thread, (mode.value = row.metadata?.memory_mode ?? "normal"));
   paint();
   return row;
 }
@@ -127,12 +127,12 @@ async function look() {
 const button = (title, press, kind = "link") => html`<button type="button" class=${kind} @click=${press}>${title}</button>`;
 
 function paint() {
-  const isDown = log.scrollHeight - log.scrollTop - log.clientHeight < 160; // whoever has scrolled up to read stays there
+  const isDown = log.scrollHeight - log.scrollTop - log.clientHeight < 160; // who reads above stays there
   const { sent, came } = turn ?? failed ?? {};
   const all = [...messages, ...[sent, came].filter((each) => each && !has(each.id))];
   const end = all.at(-1), isOwed = end && end.type !== "ai";
   const why = failed?.why ?? (end && isHuman(end) && !turn && !seen.startsWith("busy") && "No answer came.");
-  // Under its own id it stands once in the thread, and no tool does again what it has done.
+  // Under its own id it stands once, and no tool acts again.
   const again = () => answer(messages.findLast(isHuman));
   render(html`
     ${all.length > shown ? button("Earlier messages", () => paint((shown += MOST))) : nothing}
@@ -209,7 +209,7 @@ async function follow(begin, { run = "", sent = null }) {
   [turn, failed, editing] = [now, null, ""];
   paint();
   down();
-  // What was sent is still begun, though another conversation is opened.
+  // What was sent is begun all the same.
   mine.signal.addEventListener("abort", () => now.run && reading.abort());
   let wrong;
   try {
@@ -244,7 +244,7 @@ function answer(sent, from) {
   const mine = line, chosen = mode.value, was = thread;
   if (from) {
     messages = messages.slice(0, place(from));
-    seen = ""; // so that it is shown again if this fails
+    seen = ""; // shown again if this fails
   }
   return follow(async (now, signal) => {
     await switched;
@@ -252,9 +252,9 @@ function answer(sent, from) {
     const id = was || (await client().threads.create({ metadata: { memory_mode: chosen } })).thread_id;
     if (mine === line) {
       thread = id;
-      if (chosen === "incognito") passing = id;
+      if (!was && chosen === "incognito") passing = id;
       point();
-    } else if (chosen === "incognito") leave(id);
+    } else if (!was && chosen === "incognito") leave(id);
     return client().runs.stream(id, "chat", {
       input: sent && { messages: [{ role: "user", content: sent.content, id: sent.id }] },
       checkpoint, streamMode: ["messages", "values"], signal,
@@ -276,7 +276,7 @@ async function before(id, message, limit = 50) {
   return isSeen || states.length < limit ? parent : before(id, message, limit * 4);
 }
 
-// Ends a run. What came is written down as its model's; then a run without input, which asks no model, ends the turn.
+// Ends a run. What came is written as its model's; then a run without input, which asks no model, ends the turn.
 async function halt(id, now) {
   const { runs, threads } = client();
   await runs.cancel(id, now.run, true).catch((error) => {
@@ -288,7 +288,7 @@ async function halt(id, now) {
   if (["call_model", "flush_memory"].includes(next[0])) await runs.wait(id, "chat", { input: null });
 }
 
-// A card says what was learned, behind the message that it was learned from.
+// A card says what was learned, behind its message.
 async function learned() {
   const mine = line, before = since;
   if (isAsking) return;
@@ -347,7 +347,7 @@ stopper.addEventListener("click", () => {
 mode.addEventListener("change", async () => {
   // What is said in one of them must not be read in the other.
   if (thread && (passing || mode.value === "incognito")) return goTo("");
-  sessionStorage.setItem(MODE, mode.value);
+  sessionStorage.setItem(MODE + thread, mode.value);
   keep();
   paint();
   if (!thread) return;
@@ -369,7 +369,7 @@ document.addEventListener("click", (event) => {
 }, true);
 
 addEventListener("hashchange", () => kept("chat") !== (passing ? "" : thread) && open(kept("chat")));
-document.body.addEventListener("done", () => quietly(learned)); // what memory may do may have changed
+document.body.addEventListener("done", () => quietly(learned)); // a switch, maybe
 document.body.addEventListener("erased", () => {
   for (const key of Object.keys(drafts)) if (key.startsWith(DRAFT)) drafts.removeItem(key);
   open("");
@@ -381,6 +381,7 @@ addEventListener("pagehide", () => {
 });
 const sync = () => document.hidden || [look, learned].forEach(quietly);
 document.addEventListener("visibilitychange", sync);
+document.addEventListener("palimpsest:entered", () => open(kept("chat"))); // maybe as another
 setInterval(sync, BEAT);
 
 box.hidden = false;
