@@ -84,5 +84,8 @@ def test_pictures_of_the_page(
                 kept = KEPT.get((part, name, scheme), "") if pytestconfig.getoption("--pictures") else ""
                 own = f"{part.replace(' ', '-').lower()}-{name}-{scheme}.png"
                 page.screenshot(path=PROJECT / "docs" / "pictures" / kept if kept else tmp_path / own)
-    page.locator("#chat").scroll_into_view_if_needed()
+    go(page, "Chat")
     page.screenshot(path=tmp_path / "chat-narrow-dark.png")
+    page.get_by_text("Conversations").click()
+    page.locator("#chat-threads a").wait_for()
+    page.screenshot(path=tmp_path / "list-narrow-dark.png")
