@@ -751,22 +751,22 @@ MUTANTS = (
     Mutant(
         "what was edited away is learned",
         "memory/updates/outbox.py",
-        "        of_thread = {key: every[key] for key in of_thread}\n",
-        "",
+        "of_thread, now = ({key: every[key] for key in turns} for turns in (of_thread, learned))",
+        "now = {key: every[key] for key in learned}",
         (EDITED,),
     ),
     Mutant(
         "what was learned and edited away stays known",
         "memory/updates/learned.py",
-        "    rules.follow_branch(facts, thread_id, gone, was - gone, rewritten)\n",
+        "    rules.follow_branch(facts, draft.thread_id, gone, was - gone, rewritten)\n",
         "",
         (BRANCHES,),
     ),
     Mutant(
         "a cleared thread takes along what was learned",
         "memory/updates/learned.py",
-        "entry if entry.messages[0].seen else replace(entry, messages=(begins, *entry.messages))",
-        "entry",
+        "            if not said[0].seen:\n",
+        "            if False:\n",
         (BRANCHES,),
     ),
     Mutant(

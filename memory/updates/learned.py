@@ -4,72 +4,70 @@ These tell a later turn what was edited away since.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Final
 
 from memory.config import MemoryConfig
 from memory.control import belongs
-from memory.door import StoreEffects, put, read, side_by_side
+from memory.door import StoreEffects, put, read
 from memory.facts import rules
 from memory.facts.rows import read_fact_set, save
 from memory.forms import plain, read_as
 from memory.message import Role, StoredMessage, iso_time
 from memory.namespaces import Owner, thread_namespace
-from memory.text import digest, flush_hash
+from memory.text import digest
 from memory.updates.entry import Entry
-from memory.updates.receipts import UpdateReceipt, write_receipt
-from memory.updates.transcript import BEGINNING, asked_in
+from memory.updates.transcript import BEGINNING
 
-_LEARNED: Final = "learned"
-_PEOPLE: Final = ("user", "other")
 _MOST_MESSAGES: Final = 150
 """So many messages of a thread are named, the newest: each turn reads them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Learned:
-    """One turn that was learned, as the thread's note keeps it: each message by its id, role, and whether it was seen.
-
-    The other fields are those of `Entry`.
-    """
+    """One turn that was learned: of each message id, role, a digest of its words, and whether it was seen."""
 
     created: float
-    messages: tuple[tuple[str, Role, bool], ...]
+    messages: tuple[tuple[str, Role, str, str, bool], ...]
     edited_away: tuple[str, ...] = ()
     overlapped: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """What a thread's note tells of such turns, oldest first."""
+
+    learned: tuple[_Learned, ...] = ()
+
+
 def learned_in(note: Mapping[str, Any], draft: Entry) -> dict[str, Entry]:
-    """Return the turns that were learned, by key, as entries without words, as a thread's note tells of them.
+    """Return the turns that were learned, by keys of their own, as entries with digests in the place of words.
 
     Args:
-        note: The note; what a hand garbled in it is left out.
-        draft: What they have in common.
+        note: The thread's note.
+        draft: What they have in common with any entry of the thread.
     """
-    found, kept = dict[str, Entry](), note.get(_LEARNED)
-    for each in kept if isinstance(kept, list) else ():
-        with suppress(ValueError):
-            one = read_as(_Learned, each)
-            said = tuple(StoredMessage(name, role, "", "", seen=seen) for name, role, seen in one.messages)
-            turn = replace(
-                draft, kind="turn", created=one.created, messages=said, edited_away=one.edited_away,
-                overlapped=one.overlapped,
-            )  # fmt: skip
-            found[turn.key] = turn
-    return found
+    draft = replace(draft, kind="turn", thread_id="")
+    turns = [
+        replace(
+            draft, created=one.created, edited_away=one.edited_away, overlapped=one.overlapped,
+            messages=tuple(StoredMessage(*each) for each in one.messages),
+        )
+        for one in read_as(_Note, note, ()).learned
+    ]  # fmt: skip
+    return {turn.key: turn for turn in turns}
 
 
 def with_learned(note: Mapping[str, Any], turns: Iterable[Entry]) -> dict[str, Any]:
     """Return a thread's note with these turns as those that were learned, the newest of them."""
-    kept, messages = list[dict[str, Any]](), 0
+    kept, messages = list[_Learned](), 0
     for turn in sorted(turns, key=attrgetter("created"), reverse=True):
         messages += len(turn.messages)
         if messages <= _MOST_MESSAGES:
-            said = tuple((one.id, one.role, one.seen) for one in turn.messages)
-            kept.append(plain(_Learned(turn.created, said, turn.edited_away, turn.overlapped)))
-    return {**note, _LEARNED: kept[::-1]}
+            said = tuple((one.id, one.role, one.text, "", one.seen) for one in turn.messages)
+            kept.append(_Learned(turn.created, said, turn.edited_away, turn.overlapped))
+    return {**note, **plain(_Note(tuple(reversed(kept))))}
 
 
 def note_learned(owner: Owner, thread_id: str, entries: Iterable[Entry]) -> StoreEffects[None]:
@@ -78,10 +76,16 @@ def note_learned(owner: Owner, thread_id: str, entries: Iterable[Entry]) -> Stor
     note = item.value if item else {}
     for entry in entries:
         if entry.kind == "turn":
-            begins = StoredMessage(BEGINNING + entry.first, "other", "", "", seen=True)
-            turn = entry if entry.messages[0].seen else replace(entry, messages=(begins, *entry.messages))
+            said = [replace(one, text=_digest(one)) for one in entry.messages]
+            if not said[0].seen:
+                said.insert(0, StoredMessage(BEGINNING + entry.first, "assistant", "", "", seen=True))
+            turn = replace(entry, thread_id="", messages=tuple(said))
             note = with_learned(note, (learned_in(note, entry) | {turn.key: turn}).values())
     yield [put(thread_namespace(thread_id), owner.due_key, note)]
+
+
+def _digest(message: StoredMessage) -> str:
+    return digest(message.text)[:12] if message.role != "assistant" else ""
 
 
 def follow_branch(
@@ -95,31 +99,17 @@ def follow_branch(
         after: The same, with what counts as edited away.
         config: The limit of facts.
     """
-    known = {one.id for turn in before.values() for one in turn.messages if not one.seen}
-    if before == after and known.isdisjoint(asked_in(draft)):
-        return
-    owner, thread_id = draft.owner, draft.thread_id
-    facts, flushed = yield from side_by_side(
-        read_fact_set(owner, whole=True, now=iso_time(draft.created), config=config),
-        read_flushed(owner, thread_id, draft.epoch),
+    known = {one.id: one.text for turn in before.values() for one in turn.messages if one.text}
+    said = [one for one in draft.messages if one.id in known]
+    rewritten = {one.id for one in said if known[one.id] != _digest(one)}
+    was, gone = (
+        {each for turn in turns.values() for each in turn.edited_away if each in known} for turns in (before, after)
     )
-    again = [one for one in draft.messages if one.id in known and one.role != "assistant"]
-    rewritten = {one.id for one in again if flushed.keys().isdisjoint(flush_hash(role, one.text) for role in _PEOPLE)}
-    was, gone = map(_left, (before.values(), after.values()))
     if was == gone and not rewritten:
         return
-    rules.follow_branch(facts, thread_id, gone, was - gone, rewritten)
-    left = {fact.id for fact in facts.archived}
+    facts = yield from read_fact_set(draft.owner, whole=True, now=iso_time(draft.created), config=config)
+    rules.follow_branch(facts, draft.thread_id, gone, was - gone, rewritten)
     yield from save(facts)
-    if left:
-        receipt = UpdateReceipt(time=facts.now, thread_id=thread_id, superseded=tuple(sorted(left)), epoch=draft.epoch)
-        yield from write_receipt(owner, digest("left", draft.key), receipt)
-
-
-def _left(turns: Iterable[Entry]) -> set[str]:
-    """Return the ids of people's messages that were edited away."""
-    said = [one for turn in turns for one in turn.messages if one.id in turn.edited_away]
-    return {one.id for one in said if one.role != "assistant"}
 
 
 def read_flushed(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[dict[str, None]]:

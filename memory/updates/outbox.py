@@ -132,14 +132,11 @@ def record(
     of_thread |= {each.key: _in_words(each, words) for each in stale if each.created <= entry.created}
     if view is not None:
         learned = learned_in(noted, entry)
-        every = learned | of_thread
-        edited = without_edits(sorted(every.values(), key=_AGE), view, entry)
+        edited = without_edits(sorted((learned | of_thread).values(), key=_AGE), view, entry)
         if edited:
             logger.info("thread %s: %d entries hold what it does not", entry.thread_id, len(edited))
-        every |= {one.key: one for one in edited}
-        of_thread = {key: every[key] for key in of_thread}
-        # A turn that is written down again has its words in what is pending, and was learned all the same.
-        now = {key: one if every[key] is one else _marked_as(every[key], one) for key, one in learned.items()}
+        every = learned | of_thread | {one.key: one for one in edited}
+        of_thread, now = ({key: every[key] for key in turns} for turns in (of_thread, learned))
         if now != learned:
             noted = with_learned(noted, now.values())
             back = {
@@ -222,10 +219,6 @@ def settle_dead(owner: Owner, key: str, retry_at: float | None) -> StoreEffects[
         return None if retry_at is None else replace(entry, state="pending", attempts=0, due=retry_at, error="")
 
     return rewrite(owner, settled)
-
-
-def _marked_as(other: Entry, turn: Entry) -> Entry:
-    return replace(turn, edited_away=other.edited_away, overlapped=other.overlapped)
 
 
 def _in_words(entry: Entry, words: Mapping[str, str]) -> Entry:
