@@ -160,7 +160,7 @@ class DurableSaver(BaseCheckpointSaver[str]):
     ) -> None:
         """Save what one task wrote, all of it or nothing; nothing if its thread was deleted meanwhile.
 
-        It waits for the first checkpoint of its thread, which says whose it is: erasing finds no other words.
+        It waits for its thread's first checkpoint, which names the user: an erase finds a user's threads by that alone.
         """
         thread_id = thread_named(config)
         for _ in range(2):

@@ -150,9 +150,9 @@ async def migrated(uri: str, migrate: Callable[[Connection], Awaitable[None]]) -
         ):
             if not await _is_pooled(connection):
                 await connection.execute("SET statement_timeout = 0")
-            # Tried again and again: a statement that waits for the lock is one that `CREATE INDEX CONCURRENTLY` of the
-            # process that has it would wait for. And who waits has no transaction: a pooler would keep a session for
-            # each. The one that has the turn ends with its connection.
+            # The lock is polled, not waited for: `CREATE INDEX CONCURRENTLY` of the process that has it would wait for
+            # a waiting statement. No transaction stays open between two tries: a pooler would keep a session for it.
+            # The transaction that has the lock ends with its connection.
             while True:
                 await turn.execute(_BEGIN_MIGRATION)
                 row = await (await turn.execute(_TRY)).fetchone()

@@ -50,7 +50,7 @@ class DurableSqliteStore(DurableStore, AsyncSqliteStore):
     @asynccontextmanager
     async def writing(self, *names: str) -> AsyncIterator[Batching]:  # noqa: ARG002 - one file, one writer
         """Begin a transaction with the write lock and yield what carries out batches in it; the end commits."""
-        # SQLite serves those who wait for its lock in no order: the first of this process stands there alone.
+        # SQLite serves waiting writers in no order, so one of this process waits there, and the others queue here.
         async with turn_of(self._file.name).aheld(BUSY_SECONDS), self.lock, file_transaction(self.conn):
             yield super().abatch
         self._file.has_deleted.set()

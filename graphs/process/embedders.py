@@ -132,7 +132,7 @@ class Embedder:
         return vectors
 
     def _told(self, work: Callable[[], T]) -> T:
-        """Return what the work returns, and say how it fails: an error that is not ours may quote what was asked."""
+        """Do the work, and log a failure: our own errors with their text, others by class, as they may quote texts."""
         try:
             return work()
         except Exception as error:

@@ -109,7 +109,7 @@ class ModelUnavailable(RuntimeError):
 
 
 def says_it_all(error: object) -> bool:
-    """Return whether the sentence of a failure, or of what tells of it, leaves nothing to look up in a log."""
+    """Return whether an error's sentence, or a log line that holds it, says all: no traceback would add anything."""
     return _LOG_SAYS_MORE not in str(error)
 
 
@@ -231,7 +231,7 @@ def explain(error: BaseException, name: str) -> ModelUnavailable:
 
 
 def of_kind(error: BaseException, why: ModelUnavailable) -> ModelUnavailable:
-    """Return a sentence as an error of the kind of another one, too: who waits for that one catches it."""
+    """Return the error in a class that is also a subclass of another error's: handlers of that class catch it, too."""
     told: Any = type("ModelUnavailable", (ModelUnavailable, type(error)), {"__module__": __name__})
     both: ModelUnavailable = told.__new__(told)
     both.args = why.args

@@ -94,7 +94,7 @@ class Metrics:
             self._count("palimpsest_turns_without_memory", str(without))
 
     def summary(self, cut: Cut | None, *, left_out: int = 0) -> None:
-        """Count a turn's look at its conversation.
+        """Count what a turn's `summarize` did.
 
         Args:
             cut: What a summary took away; `None` if none did.

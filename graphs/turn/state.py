@@ -31,8 +31,8 @@ MEMORY_KEY = "palimpsest_memory"
 """Where the state of an agent keeps what middleware put before its model."""
 
 SNAPSHOT_EVERY = 40
-"""Writes between two whole copies: a turn makes two, and reads back through the checkpoints of half of this on
-average. Over 1,000 turns 100 costs a third fewer bytes and a fifth more time for a turn."""
+"""So many writes stand between two snapshots of the messages. A turn makes two, and a read replays half of this number
+on average. Over 1,000 turns, 100 would cost a third fewer bytes and a fifth more time a turn."""
 
 _DUMPED = frozenset({"type", "content", "additional_kwargs", "response_metadata"})
 """What every message has when LangChain dumps it, and hardly one that a person wrote by hand."""
@@ -67,7 +67,7 @@ def _merged(merged: dict[str, BaseMessage], writes: Sequence[Any]) -> dict[str, 
                     merged.pop(identity, None)
                     continue
                 if identity == SUMMARY_ID and message.type != "system":
-                    # A client gave it the id of summaries: nobody would be shown what it says.
+                    # A client used the id of summaries: under that id, the message would be hidden like one.
                     identity = f"{SUMMARY_ID}-of-{message.type}"
                 place = len(merged)
                 while not identity:

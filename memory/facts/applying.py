@@ -106,9 +106,9 @@ def apply(facts: FactSet, extraction: Extraction, thread_id: str) -> Outcome:
 
 
 def _set_aside(facts: FactSet, extraction: Extraction, thread_id: str) -> None:
-    """Let facts wait that rest on what is known for an order only now, or repeat a secret that is known only now.
+    """Quarantine facts whose messages this extraction marks as orders, or that repeat a secret which it found.
 
-    Not where a person said yes to these words.
+    Facts in words that a person released stay.
     """
     secrets = facts.control.secrets if extraction.secrets else NO_SECRETS
     for fact in facts.active():
