@@ -29,8 +29,8 @@ _NO_KEY = SecretStr("not-needed")  # the client insists on one
 
 _THOUGHTS = ("reasoning_content", "reasoning")  # vLLM's, llama.cpp's and DeepSeek's name, and the newer one
 
-# Arguments of calls begin with `{` or `null`. LangChain's class raises for other JSON; for text that is no JSON, it only
-# marks the call as invalid.
+# Arguments of calls begin with `{` or `null`. LangChain's class raises for other JSON; for text that is no JSON, it
+# only marks the call as invalid.
 _AN_OBJECT = "{n"
 
 
