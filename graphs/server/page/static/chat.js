@@ -92,7 +92,7 @@ async function read() {
   const [mine, then] = [line, turn];
   const isOther = () => mine !== line || then !== turn;
   const asked = client().threads.search({ ids: [thread], select: ["thread_id", "status", "updated_at", "metadata"] });
-  const [row] = await asked.catch((error) => (error.status === 422 ? [] : Promise.reject(error))); // no thread has such an id
+  const [row] = await asked.catch((error) => (error.status === 400 ? [] : Promise.reject(error))); // no id of a thread
   if (isOther()) return null;
   if (!row) {
     const unsent = words.value || (turn?.sent && textOf(turn.sent)) || "";
