@@ -1,7 +1,7 @@
 """The LangGraph store on SQLite: atomic batches, safe between processes, one caller's bad value harms no other."""
 
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import aiosqlite
@@ -48,11 +48,15 @@ class DurableSqliteStore(DurableStore, AsyncSqliteStore):
             return await carry_out(batch)
 
     @asynccontextmanager
-    async def writing(self, *names: str) -> AsyncIterator[Batching]:  # noqa: ARG002 - one file, one writer
+    async def writing(self, *names: str) -> AsyncIterator[Batching]:
         """Begin a transaction with the write lock and yield what carries out batches in it; the end commits."""
-        # SQLite serves waiting writers in no order, so one of this process waits there, and the others queue here.
-        async with turn_of(self._file.name).aheld(BUSY_SECONDS), self.lock, file_transaction(self.conn):
-            yield super().abatch
+        # SQLite serves waiting writers in no order, so one of this process waits there, and the others queue here: one
+        # of each name, so that many writers of one user keep no other waiting.
+        async with AsyncExitStack() as turns:
+            for name in (*names, ""):
+                await turns.enter_async_context(turn_of(f"{self._file.name} {name}").aheld(BUSY_SECONDS))
+            async with self.lock, file_transaction(self.conn):
+                yield super().abatch
         self._file.has_deleted.set()
 
     @asynccontextmanager

@@ -179,6 +179,18 @@ async def test_one_users_write_waits_for_no_other_user() -> None:
     assert await contents(store) == {"Likes figs": 1, "Likes plums": 1}
 
 
+async def test_many_writers_of_one_user_keep_no_other_waiting_for_the_file(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "store.sqlite") as store:
+        many = [
+            asyncio.ensure_future(FactStore(store, "ada").acreate(f"Likes figs {n}", "preference", 0.5))
+            for n in range(20)
+        ]
+        await asyncio.sleep(0)  # they have begun
+        await FactStore(store, "bob").acreate("Likes plums", "preference", 0.5)
+        assert sum(each.done() for each in many) < 5
+        await asyncio.gather(*many)
+
+
 async def test_a_store_whose_search_never_ends_well_is_told_as_that_and_no_write_counts_as_done() -> None:
     class Disturbed(InMemoryStore):
         def batch(self, ops: Iterable[Op]) -> list[Result]:
