@@ -92,6 +92,10 @@ def test_71_conversations_are_listed_by_their_first_words_and_opened(page: Any, 
     ada.post("/erase/thread", thread_id=second)
     page.get_by_text("Conversations").click()
     expect(rows).to_have_text(["I keep bees."])
+    page.goto(f"{page.url.partition('#')[0]}#chat=nonsense")
+    expect(page.get_by_text("This conversation is not there any more")).to_be_visible()
+    page.go_back()
+    expect(user(page)).to_have_text(["I keep bees."])
     # An id in the address opens what its reader may read.
     stranger = meet(ada.place, "_stranger")
     other = another_tab(page, stranger, page.url)
