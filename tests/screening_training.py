@@ -10,16 +10,16 @@ import base64
 import gzip
 import hashlib
 import json
-import math
 import random
+import re
 import sys
 import zlib
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,25 +33,21 @@ from memory.screening.door import (
     compatible,
     is_instruction_like,
 )
-from memory.screening.judge import UNIT, Judge, order_features, parts, secret_features, tokens
+from memory.screening.judge import UNIT, Judge, order_features, secret_features
 
 FOLDER: Final = Path(__file__).parent / "data" / "screening"
-# A word is known if it stands in so many texts.
-_COMMON: Final = 4
-_RATE: Final = 0.4
 _MOST_GAP: Final = 255
 _SEED: Final = 11
 _FACTS: Final = 3000
 _TALK: Final = 800
-_NUMBERS: Final = 30_000
-# The judge of secrets learned English from these; with the others' texts it would miss more.
-_OF_SECRETS: Final = {"facts", *(f"writer_{n}" for n in range(1, 7))}
-# How much a text of a source counts as an order or none, where that is not 1: what English writers wrote more than the
-# many of eight languages, and chats most, as the journal keeps them.
+_NUMBERS: Final = 48_000
+_BATCH: Final = 64
+# How much a text of a source counts as an order or none, where that is not 1: what writers wrote more than what was put
+# together from parts, and chats most, as the journal keeps them.
 _COUNTED: Final = {
-    **{f"writer_{n}": 1.5 for n in (1, 2, 3, 4, 5, 6, 13)},
-    "facts": 0.5, "templates": 0.1, "talk": 7.0, "django": 0.3, "chatterbot": 2.5, "udhr": 0.5, "python": 0.3,
-    "docs": 0.5, "parts": 0.5, "parts talk": 5.0,
+    **{f"writer_{n}": 2.5 for n in (1, 2, 3, 4, 5, 6, 13)}, **{f"writer_{n}": 2.0 for n in (7, 8, 9, 10, 11, 12, 14)},
+    "facts": 4.0, "templates": 1.0, "talk": 210.0, "django": 0.3, "chatterbot": 7.5, "udhr": 0.5, "python": 0.3,
+    "docs": 0.5, "parts": 0.5, "parts talk": 20.0,
 }  # fmt: skip
 _FACT_FORMS: Final = (
     "{who} {did} {tail}.", "{who} {does} {tail}.", "{who} {did} on {day}.", "{who} {does}",
@@ -65,14 +61,20 @@ _NAMES_TEXT: Final = """
     omar oscar peter rosa sam sara simon sven tim tom vera yusuf
 """
 _NAMES: Final = _NAMES_TEXT.split()
+# What each of ten sentences with numbers is: which forms it takes, and which kind of value stands in it.
+_TOLD: Final = (
+    ("codes", "code"), ("codes", "code"), ("passwords", "password"), ("words", "phrase"), ("about", ""), ("about", ""),
+    ("frames", "harmless"), ("frames", "harmless"), ("harmless", ""), ("harmless", ""),
+)  # fmt: skip
 
 
 class Example(NamedTuple):
-    """A text, who wrote it, and what it is."""
+    """A text, who wrote it, what it is, and in which language."""
 
     writer: str
     kind: str
     text: str
+    language: str = "en"
 
 
 class Task(NamedTuple):
@@ -80,41 +82,35 @@ class Task(NamedTuple):
 
     Attributes:
         name: Of the judge.
-        cased: As in `Judge`.
         buckets: How many numbers features may have.
-        apart: By how many numbers features are told apart when they are counted.
-        seen: In how many texts a feature must be.
+        seen: In how many parts of texts a feature must be.
         rounds: How often the texts are read.
-        decay: How fast a weight that nothing supports goes.
-        scales: Of a feature's value, by the first letter of its name.
+        least: How much must speak for a weight that is kept (L1).
+        rate: How fast is learned.
         scale: A weight of 1, as a whole number.
-        nothing: A weight of so much is left out.
         threshold: As in `Judge`.
-        read: What is learned from a text: parts of it, and how much each counts.
-        taught: The texts, from those that writers wrote.
+        read: The features of each part of a text.
+        taught: The texts, from those that writers wrote, and how much each counts.
         wanted: The kind of texts to hold.
     """
 
     name: str
-    cased: bool
     buckets: int
-    apart: int
     seen: int
     rounds: int
-    decay: float
-    scales: dict[str, float]
+    least: float
+    rate: float
     scale: int
-    nothing: int
     threshold: int
-    read: Callable[[Example], Iterator[tuple[str, float]]]
-    taught: Callable[[list[Example]], Iterable[Example]]
+    read: Callable[[str], Iterator[list[str]]]
+    taught: Callable[[list[Example]], Iterable[tuple[Example, float]]]
     wanted: str
 
 
 def examples(folder: Path = FOLDER) -> list[Example]:
     """Return all texts that writers wrote, in the order of their files and lines."""
     return [
-        Example(path.stem, each["kind"], each["text"])
+        Example(path.stem, each["kind"], each["text"], each.get("lang", "en"))
         for path in sorted(folder.glob("*.jsonl"))
         for each in map(json.loads, path.read_text("utf-8").splitlines())
     ]
@@ -156,84 +152,107 @@ def talk(n: int = _TALK, folder: Path = FOLDER) -> Iterator[Example]:
         yield Example("talk", "wishes", form.format(who=chance.choice(_NAMES).capitalize(), **picked, **more))
 
 
-def numbers(n: int = _NUMBERS, folder: Path = FOLDER) -> Iterator[Example]:
-    """Yield sentences with numbers in them, put together from parts: one of three tells a secret.
+def numbers(learned: list[Example], n: int = _NUMBERS, folder: Path = FOLDER) -> Iterator[Example]:
+    """Yield sentences about codes, numbers and secrets in eight languages, put together from parts.
 
-    A judge that learned few numbers but those of secrets takes a postcode for one. They are no evidence either.
+    Four of ten tell a secret. A judge that learned few numbers but those of secrets takes a postcode for one. They are
+    no evidence either. The words of passphrases are words that writers used.
     """
     written = json.loads((folder / "numbers.json").read_text("utf-8"))
+    values = {kind: shapes.split(" | ") for kind, shapes in written["values"].items()}
+    languages: dict[str, dict[str, Any]] = {
+        language: {name: part.split("|") if isinstance(part, str) else part for name, part in own.items()}
+        for language, own in written["languages"].items()
+    }
+    words = _words(learned)
     chance = random.Random(_SEED)
-    secret = ("code", "password", "phrase")
-    shapes = [shape for kind, some in written["values"].items() if kind not in secret for shape in some]
     for at in range(n):
-        language = chance.randrange(len(written["secrets"]))
-        if at % 3 == 0:
-            own, kind = written["secrets"][language], chance.choice(secret)
-            form, shape = chance.choice(own[f"{kind}s"]), chance.choice(written["values"][kind])
-        elif at % 6 == 1:
-            language, own = 0, written["secrets"][0]
-            form, shape = chance.choice(written["about"]), ""
-        else:
-            own = written["harmless"][language]
-            form, shape = chance.choice(own["frames"]), chance.choice(shapes)
-        picked = {
-            name: chance.choice(own[name].split(",")) for name in ("noun", "code", "name", "thing") if name in own
-        }
-        more = {name.capitalize(): part[0].upper() + part[1:] for name, part in picked.items()}
-        text = form.format(value=_value(shape, chance), **picked, **more)
-        text = _value(text, chance, "#") if not shape else text
-        # Told in passing, as people do, as often as alone.
-        around = [chance.choice(written["around"][side][language]) for side in ("before", "after")]
-        text = " ".join([around[0], text[0].lower() + text[1:].rstrip(".") + ",", around[1]]) if at % 2 else text
-        yield Example("numbers", "wishes" if at % 3 else "secrets", text)
+        language = chance.choice([*languages, "en", "en"])
+        own = languages[language]
+        name, kind = _TOLD[at % len(_TOLD)]
+        shape = chance.choice(values[kind]) if kind else ""
+        picked = {part: chance.choice(own[part]) for part in ("noun", "code", "name", "thing")}
+        more = {part.capitalize(): each[0].upper() + each[1:] for part, each in picked.items()}
+        value = _value(shape, chance, words[language], own["digits"])
+        form = chance.choice(own[name])
+        text = (form if kind else _number(form, chance)).format(value=value, **picked, **more)
+        beside = _number(chance.choice(own["harmless"]), chance)
+        before, after = chance.choice(own["before"]), chance.choice(own["after"])
+        # Told in passing, as people do, or beside something else.
+        passing = f"{before} {text[0].lower()}{text[1:]}".rstrip(".\u3002") + f", {after}"
+        pair = chance.sample([text, beside], 2)
+        text = chance.choices([text, passing, ". ".join(each.rstrip(".") for each in pair)], [5, 3, 2])[0]
+        yield Example("numbers", "secrets" if kind in ("code", "password", "phrase") else "wishes", text, language)
 
 
-def _value(shape: str, chance: random.Random, signs: str = "#AawW?") -> str:
-    """Return a value of a shape: a digit for `#`, a letter for `A` and `a`, a word for `W` and `w`, either for `?`."""
+def _words(learned: list[Example]) -> dict[str, list[str]]:
+    """Return the words that writers used, by language."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for each in learned:
+        if each.kind != "attacks":
+            word = r"[\u3400-\u9fff]{2,4}" if each.language == "zh" else r"[^\W\d_]{4,10}"
+            found[each.language].update(map(str.lower, re.findall(word, each.text)))
+    return {language: sorted(words) for language, words in found.items()}
+
+
+def _number(text: str, chance: random.Random) -> str:
+    """Return a text with digits for `#`, and letters for capitals and small ones beside it."""
+    text = re.sub(r"A{2,}|A(?=[#-])", lambda found: "".join(chance.choices(ascii_uppercase, k=len(found[0]))), text)
+    text = re.sub(r"(?<=[#\d-])a+|a+(?=#)", lambda found: "".join(chance.choices("abcdef", k=len(found[0]))), text)
+    return re.sub("#", lambda _: chance.choice(digits), text)
+
+
+def _value(shape: str, chance: random.Random, words: list[str], numerals: list[str]) -> str:
+    """Return a value of a shape.
+
+    A digit stands for `#`, a letter for `A` and `a`, a word for `W` and `w`, a small word for `s`, a numeral for `n`,
+    a digit or a letter for `?`.
+    """
     made = {
-        "#": lambda: str(chance.randint(0, 9)),
+        "#": lambda: chance.choice(digits),
         "A": lambda: chance.choice(ascii_uppercase),
         "a": lambda: chance.choice(ascii_lowercase),
-        "W": lambda: chance.choice(_NAMES).capitalize(),
-        "w": lambda: chance.choice(_NAMES),
+        "W": lambda: chance.choice(words).capitalize(),
+        "w": lambda: chance.choice(words),
+        "s": lambda: chance.choice(["on", "in", "of", "the", "and", "a"]),
+        "n": lambda: chance.choice(numerals),
         "?": lambda: chance.choice(ascii_letters + digits),
     }
-    return "".join(made[sign]() if sign in signs and sign in made else sign for sign in shape)
+    return "".join(made[sign]() if sign in made else sign for sign in shape)
 
 
-def _order_parts(each: Example) -> Iterator[tuple[str, float]]:
-    """Yield the parts of a text that the judge of orders learns from: of an order the longest, of all else each."""
-    line = as_seen(each.text)
-    read = list(dict.fromkeys(parts(line)))
-    if each.kind == "attacks":
-        read = [max(read, key=len, default="")]
-    yield from ((part, _COUNTED.get(each.writer, 1.0) / len(read) ** 0.5) for part in read)
+def _order_texts(learned: list[Example]) -> Iterator[tuple[Example, float]]:
+    for each in (*learned, *others(), *facts(), *talk()):
+        yield each, _COUNTED.get(each.writer, 1.0)
 
 
-def _secret_parts(each: Example) -> Iterator[tuple[str, float]]:
-    """Yield the parts of a text that the judge of secrets learns from: of a secret all in one, of all else each."""
-    for form in _with_names(compatible(each.text)):
-        yield from ((part, 1.0) for part in ([form] if each.kind == "secrets" else parts(form)))
-
-
-def _with_names(text: str) -> Iterator[str]:
-    """Yield a text, and if it tells of the user, also with a name in that place: facts tell of other people, too."""
-    yield text
-    for begin in ("the user", "user", "The user", "User"):
-        if text.startswith((f"{begin} ", f"{begin}'s ")):
-            yield _NAMES[zlib.crc32(text.encode()) % len(_NAMES)] + text[len(begin) :]
-            return
+def _secret_texts(learned: list[Example]) -> Iterator[tuple[Example, float]]:
+    for each in learned:
+        if each.kind != "attacks":
+            yield each, 2.0 if "secrets" in each.kind else 1.0
+    for at, each in enumerate(others()):
+        if each.kind != "attacks" and at % 3 == 0:
+            yield each, 0.5
+    yield from ((each, 0.5) for each in facts(_FACTS // 2))
+    yield from ((each, 0.6) for each in numbers(learned))
 
 
 ORDERS: Final = Task(
-    "orders", False, 1 << 19, 1 << 32, 5, 7, 0.0014, {"4": 0.5, "2": 0.7, "3": 0.7}, 2, 0, -50,
-    _order_parts, lambda learned: [*learned, *others(), *facts(), *talk()], "attacks",
-)  # fmt: skip
+    "orders", 1 << 19, 4, 6, 6.4e-7, 1.0, 3, 154, lambda text: order_features(as_seen(text)), _order_texts, "attacks"
+)
 SECRETS: Final = Task(
-    "secrets", True, 1 << 17, 1 << 17, 4, 12, 0.001, {}, 25, 1, -2000,
-    _secret_parts,
-    lambda learned: [*(each for each in learned if each.writer in _OF_SECRETS), *facts(), *numbers()], "secrets",
-)  # fmt: skip
+    "secrets",
+    1 << 19,
+    4,
+    6,
+    1e-6,
+    1.0,
+    6,
+    154,
+    lambda text: secret_features(compatible(text)),
+    _secret_texts,
+    "secrets",
+)
 
 
 def digest(folder: Path = FOLDER) -> str:
@@ -242,74 +261,115 @@ def digest(folder: Path = FOLDER) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
-class Row(NamedTuple):
-    """What is learned from a text or a part of one: its features, their values, how much it counts, what it is."""
+class Parts(NamedTuple):
+    """The parts of all texts that a judge learns from.
+
+    Attributes:
+        found: The numbers of their features, one part behind the other.
+        begins: Where each part begins, and the end.
+        values: What a feature of each part counts.
+        texts: Of which text each is.
+        counts: How much each counts.
+        wanted: Whether each is of a text to hold: 1 or 0.
+        hashes: The hash of each feature's number.
+    """
 
     found: NDArray[np.int64]
+    begins: NDArray[np.int64]
     values: NDArray[np.float64]
-    counts: float
-    wanted: bool
+    texts: NDArray[np.int64]
+    counts: NDArray[np.float64]
+    wanted: NDArray[np.float64]
+    hashes: NDArray[np.int64]
+
+    def of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Return the features of some parts, for each of them the place of its part among these, and its value."""
+        lengths = self.begins[rows + 1] - self.begins[rows]
+        places = np.repeat(np.arange(len(rows)), lengths)
+        shifted = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return self.found[self.begins[rows][places] + shifted], places, self.values[rows][places]
 
 
 def trained(task: Task, learned: list[Example]) -> Judge:
-    """Return a judge by stochastic gradient descent (AdaGrad) on the logistic loss."""
-    read = [
-        (tokens(part, cased=task.cased), counts, each.kind == task.wanted)
-        for each in task.taught(learned)
-        for part, counts in task.read(each)
-    ]
-    spread = Counter(word for found, _, _ in read for word in set(found) if task.cased and word[0].isalpha())
-    common = frozenset(word for word, n in spread.items() if n >= _COMMON)
-    scales, hashed = np.ones(task.buckets), []
-    for found, counts, wanted in read:
-        names = secret_features(found, common) if task.cased else order_features(found)
-        kinds = {zlib.crc32(name.encode()) % task.apart: name[0] for name in names}
-        hashed.append((kinds, counts, wanted))
-    seen = Counter(number for kinds, _, _ in hashed for number in kinds)
-    rows = []
-    for kinds, counts, wanted in hashed:
-        kept = {number % task.buckets: kind for number, kind in kinds.items() if seen[number] >= task.seen}
-        for at, kind in kept.items():
-            scales[at] = task.scales.get(kind, 1.0)
-        own = np.array(sorted(kept), dtype=np.int64)
-        rows.append(Row(own, scales[own] / max(1, len(kinds)) ** 0.5, counts, wanted))
-    weights, bias = _descend(rows, task)
-    whole = np.clip(np.round(weights * scales * task.scale), -127, 127).astype(int)
-    whole[np.abs(whole) <= task.nothing] = 0  # what says next to nothing takes its room
-    return Judge(whole.tolist(), round(bias * task.scale * UNIT), task.threshold, task.cased, common)
+    """Return a judge: it learns that all parts of a text to hold are to hold, then the part alone that says so most."""
+    read = _read(task, learned)
+    shared = read.counts / np.where(read.wanted > 0, np.bincount(read.texts)[read.texts], 1)
+    weights, bias = _descend(read, shared, task)
+    weights, bias = _descend(read, read.counts * _telling(read, weights, bias), task)
+    whole = np.zeros(task.buckets, dtype=int)
+    np.add.at(whole, read.hashes % task.buckets, np.round(weights * task.scale).astype(int))
+    return Judge(np.clip(whole, -127, 127).tolist(), round(bias * task.scale * UNIT), task.threshold)
 
 
-def _descend(rows: list[Row], task: Task) -> tuple[NDArray[np.float64], float]:
-    weights, squares = np.zeros(task.buckets), np.full(task.buckets, 1e-3)
-    bias, bias_square = 0.0, 1e-3
-    order, chance = list(range(len(rows))), random.Random(_SEED)
+def _read(task: Task, learned: list[Example]) -> Parts:
+    rows, texts, counts, wanted = [], [], [], []
+    for at, (each, count) in enumerate(task.taught(learned)):
+        read = [sorted({zlib.crc32(name.encode()) for name in names}) for names in task.read(each.text)]
+        for own in read:
+            rows.append(np.array(own, dtype=np.int64))
+            texts.append(at)
+            counts.append(count)
+            wanted.append(each.kind == task.wanted)
+    hashes, found, seen = np.unique(np.concatenate(rows), return_inverse=True, return_counts=True)
+    is_kept = (seen >= task.seen)[found]
+    ends = np.concatenate([[0], np.cumsum(is_kept)])[np.cumsum([0, *map(len, rows)])]
+    numbered = (np.cumsum(seen >= task.seen) - 1)[found[is_kept]]
+    values = 1 / np.sqrt(np.maximum(1, np.array([len(own) for own in rows])))
+    told = (np.array(counts), np.array(wanted, dtype=float))
+    return Parts(numbered, ends, values, np.array(texts), *told, hashes[seen >= task.seen])
+
+
+def _telling(read: Parts, weights: NDArray[np.float64], bias: float) -> NDArray[np.bool_]:
+    """Return which parts are learned from: of a text to hold the one that says so most, of others all."""
+    score = np.concatenate([
+        bias + np.bincount(places, weights[found] * values, minlength=len(rows))
+        for rows in np.array_split(np.arange(len(read.texts)), 100)
+        for found, places, values in [read.of(rows)]
+    ])  # fmt: skip
+    best = np.full(read.texts.max() + 1, -np.inf)
+    np.maximum.at(best, read.texts, score)
+    told: NDArray[np.bool_] = (read.wanted == 0) | (score == best[read.texts])
+    return told
+
+
+def _descend(read: Parts, counts: NDArray[np.float64], task: Task) -> tuple[NDArray[np.float64], float]:
+    """Learn by regularized dual averaging (AdaGrad, L1) on the logistic loss: most weights are none."""
+    slopes, squares = np.zeros(len(read.hashes)), np.full(len(read.hashes), 1e-2)
+    bias, bias_slope, bias_square, n = 0.0, 0.0, 1e-2, 0
+    chance, some = np.random.default_rng(_SEED), np.flatnonzero(counts > 0)
+
+    def weights(at: NDArray[np.int64]) -> NDArray[np.float64]:
+        over = np.maximum(np.abs(slopes[at]) - task.least * n, 0)
+        told: NDArray[np.float64] = -np.sign(slopes[at]) * over * task.rate / np.sqrt(squares[at])
+        return told
+
     for _ in range(task.rounds):
-        chance.shuffle(order)
-        for at in order:
-            found, values, counts, wanted = rows[at]
-            own = weights[found]
-            score = bias + float((own * values).sum())
-            slope = counts * (1 / (1 + math.exp(-max(-30.0, min(30.0, score)))) - wanted)
-            bias_square += slope * slope
-            bias -= _RATE * slope / bias_square**0.5
-            step = slope * values + counts * task.decay * own
-            squares[found] += step * step
-            weights[found] = own - _RATE * step / np.sqrt(squares[found])
-    return weights, bias
+        order = chance.permutation(some)
+        for rows in np.array_split(order, len(order) // _BATCH + 1):
+            n += len(rows)
+            found, places, values = read.of(rows)
+            score = bias + np.bincount(places, weights(found) * values, minlength=len(rows))
+            slope = counts[rows] * (1 / (1 + np.exp(-np.clip(score, -30, 30))) - read.wanted[rows])
+            own = slope[places] * values
+            np.add.at(slopes, found, own)
+            np.add.at(squares, found, own * own)
+            bias_slope += float(slope.sum())
+            bias_square += float((slope * slope).sum())
+            bias = -bias_slope * task.rate / bias_square**0.5
+    return weights(np.arange(len(slopes))), bias
 
 
 def packed(judge: Judge) -> dict[str, str | int]:
-    """Return a judge as JSON has it: how far it is from each weight to the next, the weights, and its words."""
+    """Return a judge as JSON has it: how far it is from each weight to the next, and the weights."""
     gaps, own, last = bytearray(), array("b"), 0
     for at, weight in enumerate(judge.weights):
         if weight or at - last == _MOST_GAP:
             gaps.append(at - last)
             own.append(weight)
             last = at
-    raw = {"gaps": bytes(gaps), "weights": own.tobytes(), "common": " ".join(sorted(judge.common)).encode()}
+    raw = {"gaps": bytes(gaps), "weights": own.tobytes()}
     told = {name: base64.b85encode(zlib.compress(each, 9)).decode() for name, each in raw.items()}
-    numbers = {"bias": judge.bias, "threshold": judge.threshold, "cased": judge.cased, "buckets": len(judge.weights)}
-    return {**numbers, **told}
+    return {"bias": judge.bias, "threshold": judge.threshold, "buckets": len(judge.weights), **told}
 
 
 def written(folder: Path = FOLDER) -> str:
@@ -331,10 +391,10 @@ def cross_validated(found: list[Example]) -> Iterator[tuple[str, dict[str, tuple
 def counted(own: list[Example], order: Judge, secret: Judge) -> tuple[dict[str, tuple[int, int]], list[str]]:
     """Return how many of each kind are held, and lines about what is missed or held wrongly."""
     held, wrong = Counter[str](), []
-    for _, kind, text in own:
+    for _, kind, text, _ in own:
         composed = compatible(text)
-        is_told = secrets.is_known_secret(composed) or secrets.may_hold_secret(composed)
-        is_held = is_told or secret.holds(composed) or is_instruction_like(text, order)
+        is_told = secrets.is_known_secret(composed) or secrets.is_made_by_machine(composed)
+        is_held = is_told or secret.holds(secret_features(composed)) or is_instruction_like(text, order)
         held[kind] += is_held
         if is_held != (kind in ("attacks", "secrets")):
             wrong.append(f"  {kind}: {text!r}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from memory.screening import secrets
-from memory.screening.judge import Judge, unpacked
+from memory.screening.judge import Judge, order_features, secret_features, unpacked
 from memory.text import normalize, one_line, sentences
 
 JUDGES_FILE: Final = Path(__file__).with_name("judges.json")
@@ -57,7 +57,7 @@ def secrecy(text: str) -> Literal["secret", "suspected"] | None:
     line = compatible(text)
     if secrets.is_known_secret(line):
         return "secret"
-    return "suspected" if secrets.may_hold_secret(line) or SECRET_JUDGE.holds(line) else None
+    return "suspected" if secrets.is_made_by_machine(line) or SECRET_JUDGE.holds(secret_features(line)) else None
 
 
 def secret_parts(text: str) -> list[str]:
@@ -125,7 +125,7 @@ def is_instruction_like(text: str, judge: Judge = ORDER_JUDGE) -> bool:
     learned from, in sixteen languages; beside it only the tags of prompts are known by their form.
     """
     seen = as_seen(text)
-    return _MARKUP.search(seen) is not None or judge.holds(seen)
+    return _MARKUP.search(seen) is not None or judge.holds(order_features(seen))
 
 
 def as_seen(text: str) -> str:

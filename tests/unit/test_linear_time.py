@@ -26,6 +26,7 @@ from memory.facts.words import words
 from memory.injection.block import escape, format_memory_for_injection
 from memory.message import StoredMessage
 from memory.screening.door import ORDER_JUDGE, SECRET_JUDGE, is_instruction_like, secrecy, without_suspects
+from memory.screening.judge import order_features, secret_features
 from memory.text import fenced, normalize, one_line, sanitize
 
 HOUSE = Path(memory.__file__).parents[1]
@@ -250,8 +251,8 @@ READERS: dict[str, Reader] = {
     "secrecy": secrecy.__wrapped__,
     "is_instruction_like": is_instruction_like,
     "without_suspects": without_suspects,
-    "judge of orders": ORDER_JUDGE.holds,
-    "judge of secrets": SECRET_JUDGE.holds,
+    "judge of orders": lambda text: ORDER_JUDGE.holds(order_features(text)),
+    "judge of secrets": lambda text: SECRET_JUDGE.holds(secret_features(text)),
     "validated": judge,
     "dialogue": say,
     "format_memory": lambda text: format_memory_for_injection({"user": {"work": text}}, 200, len),
