@@ -151,7 +151,7 @@ def test_74_a_message_is_edited_and_an_answer_made_again_in_a_fork(page: Any, ad
     page.get_by_role("button", name="Send anew").click()
     expect(user(page)).to_have_text(["I keep hens."])
     expect(answers(page)).to_have_text(["Noted."])
-    assert in_thread(ada) == ["I keep hens.", "Noted."]
+    eventually(lambda: in_thread(ada) == ["I keep hens.", "Noted."])
     page.reload()
     expect(user(page)).to_have_text(["I keep hens."])
 
