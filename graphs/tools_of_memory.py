@@ -39,6 +39,7 @@ from memory.facts.store import FactEffects
 from memory.forget.threads import erased_between, read_thread_epoch
 from memory.injection.block import escape, fact_line, line_of, turn_line
 from memory.journal.entry import day_of
+from memory.journal.journal import hold_repeats
 from memory.message import iso_time
 from memory.namespaces import Owner, thread_namespace
 from memory.recall.past import read_past
@@ -209,6 +210,7 @@ def remember(
     if erased_between(call.epochs.thread_epoch, thread_epoch) or epoch != snapshot.epoch:
         return Told(f"Not remembered: {prompts.NOT_REMEMBERED['stale']}")
     outcome = yield from call.facts.apply(extraction, thread_id=call.thread_id, epoch=epoch, now=iso_time(call.now))
+    yield from hold_repeats(call.owner, call.control)
     sources = tuple(dict.fromkeys(each for change in extraction.changes for each in change.sources))
     return (yield from _note(call, _told_outcome(outcome), epoch, outcome, said=sources))
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from langgraph.store.base import Item, PutOp
 
-from memory.control import belongs, read_epoch
+from memory.control import Control, belongs, count_edit, read_control, read_epoch
 from memory.door import StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
 from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry, entry_key, outdated
@@ -100,6 +100,25 @@ def tell(owner: Owner, held: Mapping[str, JournalEntry], fresh: Iterable[Journal
     yield from write_lines(
         owner, [put(namespace, key, plain(each)) for key, each in after.items() if held.get(key) != each]
     )
+
+
+def hold_repeats(owner: Owner, before: Control) -> StoreEffects[None]:
+    """Let the lines wait that repeat a secret, as a part of the transaction in which that became known.
+
+    Only then the whole journal is read.
+
+    Args:
+        owner: Whose journal.
+        before: The user's control as it was before.
+    """
+    control = yield from read_control(owner)
+    if control.secrets == before.secrets:
+        return
+    told = yield from read_journal(owner, control.epoch)
+    changed = [now for each in told if (now := each.screened((), control.secrets)) != each]
+    yield from write_lines(owner, [put(owner.namespace("journal"), each.key, plain(each)) for each in changed])
+    if changed:  # by it, who holds the journal in memory knows that they must leave these out
+        yield from count_edit(owner)
 
 
 @transaction

@@ -22,7 +22,7 @@ from memory.facts.changes import Extraction
 from memory.facts.profile import texts_of
 from memory.facts.rows import MemorySnapshot, forgotten_messages, read_snapshot
 from memory.journal.entry import JournalEntry, day_of, entries_of
-from memory.journal.journal import read_held, read_journal, redact_journal, tell
+from memory.journal.journal import hold_repeats, read_held, redact_journal, tell
 from memory.message import StoredMessage, with_replies
 from memory.namespaces import thread_namespace
 from memory.text import digest
@@ -263,6 +263,7 @@ class Drain(Job):
         is_there = {entry.contents for entry in there}.issuperset(entry.contents for entry in claim.batch)
         if not is_there or (control.epoch, control.erased) != (last.epoch, claim.control.erased):
             raise Overtaken
+        yield from hold_repeats(owner, control)
         new = tuple(message.id for message in portion if not message.seen and message.id not in later)
         receipt = UpdateReceipt.of(outcome, time=now, thread_id=last.thread_id, messages=new, epoch=last.epoch)
         yield from write_receipt(owner, last.key if is_done else digest(last.key, *sorted(later)), receipt)
@@ -336,10 +337,6 @@ class Drain(Job):
         secrets = control.secrets.learned(found.secrets, self.token, least=1)
         orders = claim.reading.orders | found.orders
         fresh = entries_of(draft, told, zone, claim.reading.cut, approval, found.harmless, secrets, orders)
-        known = control.secrets.learned(found.secrets, self.token)
-        if known is not control.secrets:  # what was told before may repeat it
-            held = {each.key: each for each in (yield from read_journal(owner, last.epoch))}
-            fresh = [again for each in held.values() if (again := each.screened((), known)) != each] + fresh
         yield from tell(owner, held, fresh)
         if gone:
             yield from redact_journal(owner, {last.thread_id: gone})

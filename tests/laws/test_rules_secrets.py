@@ -88,6 +88,22 @@ async def test_what_repeats_a_secret_is_told_no_longer_once_it_is_told_whoever_s
     assert (await facts.acreate("Lives at Elm Street 7731", "context", 0.9, source="api")).status == "active"
 
 
+@pytest.mark.parametrize("told", ["in an earlier portion", "to a tool"])
+async def test_a_line_waits_whichever_way_the_secret_that_it_repeats_became_known(told: str) -> None:
+    tools = Context(memory_tools=("search_memory", "remember"))
+    talk = Talk(context=tools, memory={"portion_messages": 4})
+    await talk.say("The tram 7731 is mine, ever", "before")
+    await talk.learn()
+    assert "7731" in await asked_about_the_tram(talk, "now", call("search_memory", query="tram"))
+    is_long = told == "in an earlier portion"
+    if not is_long:
+        talk.chat.replies = [call("remember", content="Likes figs", category="preference"), "Done."]
+    await talk.say("My PIN is 7731. I like figs." + " The barley grew." * 600 * is_long, "told")
+    await talk.learn()
+    assert (sum("barley" in prompt[-1].text for prompt in talk.memory.prompts) > 1) is is_long
+    assert "7731" not in await asked_about_the_tram(talk, "later", call("search_memory", query="tram"))
+
+
 async def asked_about_the_tram(talk: Talk, thread: str, reply: AIMessage | str) -> str:
     """Return what the model is sent when its user asks for the tram, and it replies so at first."""
     talk.clock.advance(DAY)
