@@ -311,6 +311,10 @@ class FactSet:
         self._note(dict.fromkeys(fresh, ""))
         self.notes |= {key: {**self.notes[key], _IS_LEFT: True} for key in fresh}
 
+    def left_in(self, thread_id: str, ids: Iterable[str]) -> set[str]:
+        """Return those ids of a thread's messages that `hide` has barred."""
+        return {one for key, one in message_keys({thread_id: ids}).items() if self.notes.get(key, {}).get(_IS_LEFT)}
+
     def revive(self, gone: Fact) -> Fact:
         """Put a fact back as it was before it went, by nobody's hand, and return it."""
         self.past.remove(gone)

@@ -361,13 +361,16 @@ def follow_branch(
     Args:
         facts: All of them.
         thread_id: The thread.
-        gone: Ids of all of its messages that were left.
+        gone: Ids of its messages that were left, as far as it names them.
         back: Ids of those that were, and are there again.
         rewritten: Ids of those that say something else now: the new words are learned anew.
     """
     facts.count_edit()  # by it, indexes of the journal know that they must leave messages out
     facts.hide({thread_id: gone}, {thread_id: back})
     newest = {fact.id: fact for fact in facts.every}
+    # A thread no longer names what it left long ago; the records of its messages do.
+    said = {one for fact in facts.every for thread, ids in facts.sources_of(fact) if thread == thread_id for one in ids}
+    gone = gone | facts.left_in(thread_id, said)
     left = {name for name, fact in newest.items() if _rests_on(facts, fact, thread_id, gone | rewritten)}
     for fact in facts.active():
         if fact.id in left:

@@ -65,6 +65,20 @@ async def test_a_branch_that_is_gone_on_with_counts_again(door: str) -> None:
 
 
 @DOORS
+async def test_what_was_left_stays_so_when_the_thread_no_longer_names_it(
+    door: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.updates.learned._MOST_MESSAGES", 9)
+    talk = await chat(door, "Hello.", "I like figs.")
+    await fork(talk, "I like figs.", "I like plums.")
+    for what in ("dates", "pears", "kiwis"):
+        await say(talk, f"I like {what}.")
+        await talk.learn()
+    await fork(talk, "I like kiwis.", "I like nuts.")
+    assert await talk.learn() == ["Likes dates", "Likes nuts", "Likes pears", "Likes plums"]
+
+
+@DOORS
 async def test_what_was_edited_away_before_it_was_learned_is_learned_when_it_is_back(door: str) -> None:
     talk = await chat(door, "Hello.")
     await say(talk, "I like figs.")
