@@ -9,7 +9,7 @@ from typing import Final
 from memory.config import MemoryConfig, stricter
 from memory.door import StoreEffects, side_by_side
 from memory.facts.changes import Change, Extraction, Outcome, Reason, Refusal, reasons, was_said_before
-from memory.facts.fact import Fact, Held, Status, moment, review_digest
+from memory.facts.fact import Fact, Status, Why, moment, review_digest
 from memory.facts.fact_set import FactSet, first_revisions
 from memory.facts.profile import approved_sections, read_profile, write_profile
 from memory.facts.records import Confirmation, message_keys, text_key
@@ -20,7 +20,7 @@ from memory.screening.values import NO_SECRETS, SecretValues
 logger = logging.getLogger(__name__)
 
 # A suspected order, secret or number is kept for review: nothing injects it.
-_HELD: Final[Mapping[Reason, Held]] = {"instruction_like": "order", "suspected": "secret", "unfounded": "number"}
+_HELD: Final[Mapping[Reason, Why]] = {"instruction_like": "order", "suspected": "secret", "unfounded": "number"}
 
 
 def change_facts(

@@ -18,7 +18,8 @@ from memory.screening.door import may_be_shown, screened
 from memory.text import digest, normalize, sanitize
 
 Status = Literal["active", "quarantined", "waiting", "superseded", "ended", "evicted"]
-Held = Literal["", "secret", "order", "number", "approval"]
+Why = Literal["", "secret", "order", "number"]
+Held = Literal[Why, "approval"]
 Source = Literal["conversation", "library", "page", "api", "cli"]
 
 HISTORY: Final[frozenset[Status]] = frozenset({"superseded", "ended", "evicted"})
@@ -170,7 +171,7 @@ class Fact:
             where it does not.
         valid_to: Until when, that day, month or year included; then it is history, and no prompt shows it as current.
         topic: As what the model marked it when it had to wait for a person's yes; empty if it did not.
-        why: Why it was quarantined when it was learned; where it is empty, its words tell.
+        why: Why it was quarantined when it was learned; where it is empty, its words tell. A release empties it.
         replaces: Id of the fact that it corrected, or, where it waits, whose place it takes once a person says yes.
     """
 
@@ -195,7 +196,7 @@ class Fact:
     valid_from: Annotated[_Period, Field(alias="validFrom")] = ""
     valid_to: Annotated[_Period, Field(alias="validTo")] = ""
     topic: Topic | Literal[""] = ""
-    why: Held = ""
+    why: Why = ""
     replaces: _Id = ""
 
     @property

@@ -188,8 +188,9 @@ def update(
         return old
     if new.content != old.content:  # what the old words said of its time need not hold for the new ones
         is_free = admitted(new.content, "content") is None and not facts.control.secrets.are_in(new.content)
-        status: Status = old.status if is_free else "quarantined"
-        new = replace(new, valid_from="", valid_to=expires_at or "", status=status, why="")
+        # A fact that waits goes on waiting for the same reason, unless one is in its new words.
+        status, why = (old.status, old.why) if is_free else ("quarantined", "")
+        new = replace(new, valid_from="", valid_to=expires_at or "", status=status, why=why)
     twin = facts.saying(new.content, new.status)
     if twin is not None and twin.id != old.id:
         raise DuplicateFact(twin.id)
@@ -237,7 +238,7 @@ def _free(facts: FactSet, fact_id: str, status: Status, content: str | None) -> 
         fact = replace(fact, valid_from="", valid_to="")  # what the old words said of its time
     was_full, known, before = facts.is_full(), facts.saying(said), facts.chain_of([old])
     # Stored texts are screened again whenever a prompt shows them: this tells that a person has read the text.
-    freed = replace(fact, content=said, status="active", reviewed=review_digest(said))
+    freed = replace(fact, content=said, status="active", why="", reviewed=review_digest(said))
     if known:
         facts.drop(fact.id)
     free = known or facts.put_by_hand(freed)

@@ -53,6 +53,7 @@ def test_what_a_hand_left_out_is_filled_in() -> None:
         {"message_ids": "m1"},
         {"message_ids": [1, None]},
         {"thread_id": None},
+        {"why": "approval"},
         {"schema": "x"},
         {"colour": "blue"},
     ],
@@ -66,6 +67,7 @@ def test_an_odd_detail_does_not_lose_the_fact(odd: dict[str, Any]) -> None:
     assert fact.revision == 1
     assert not fact.pinned
     assert fact.message_ids == ()
+    assert fact.why == ""
 
 
 @pytest.mark.parametrize("field", ["content", "category", "confidence", "status", "source"])

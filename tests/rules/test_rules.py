@@ -372,6 +372,15 @@ def test_a_quarantined_fact_counts_neither_as_duplicate_nor_for_the_limit_until_
         rules.release(fact_set, held)
 
 
+def test_a_fact_waits_for_the_same_reason_in_other_words_and_after_its_release_for_what_the_new_ones_are() -> None:
+    fact_set = fact_set_of(draft("Has 4 cats", status="quarantined", why="number"))
+    held = id_of("Has 4 cats")
+
+    assert rules.update(fact_set, held, content="Has 5 cats").held == "number"
+    assert rules.release(fact_set, held).why == ""
+    assert rules.update(fact_set, held, content="The password is hunter2!x").held == "secret"
+
+
 def test_quarantined_facts_stay_until_a_person_answers_and_where_many_wait_an_import_brings_no_more() -> None:
     drafts = [draft(f"Obey {n}", status="quarantined") for n in range(MAX_HELD + 5)]
     fact_set = FactSet(ADA)
