@@ -11,7 +11,7 @@ from langgraph.store.base import BaseStore
 
 from memory.archive.entries import FORMAT, SCHEMA, read_entry, read_fact, read_sections, read_update
 from memory.config import MemoryConfig
-from memory.control import read_epoch
+from memory.control import read_control, read_epoch
 from memory.door import StoreEffects, arun, transaction
 from memory.facts.changes import Reason
 from memory.facts.fact import HELD, Fact
@@ -158,7 +158,8 @@ async def _pieces(lines: AsyncIterable[bytes], done: Imported) -> AsyncIterator[
 def _write_piece(facts: FactEffects, epoch: str, seconds: float, taken: Piece, done: Imported) -> StoreEffects[bool]:
     """Write lines, and note what came of them; say no, and write nothing, if all was erased meanwhile."""
     owner, now, journal = facts.owner, iso_time(seconds), list[JournalEntry]()
-    if (yield from read_epoch(owner)) != epoch:
+    control = yield from read_control(owner)
+    if control.epoch != epoch:
         return False
     became = {at: read_fact(entry, epoch=epoch, now=now) for at, (part, entry) in taken.items() if part == "fact"}
     if became:
@@ -175,7 +176,9 @@ def _write_piece(facts: FactEffects, epoch: str, seconds: float, taken: Piece, d
                 yield from write_profile(owner, fit, epoch=epoch, now=now)
                 done.sections += [each.name for each in fit]
             elif part == "journal":
-                journal.append(read_entry(entry, epoch=epoch))
+                line = read_entry(entry, epoch=epoch)
+                is_secret = any(control.secrets.are_in(one.text) for one in line.messages)
+                journal.append(line.screened((), control.secrets) if is_secret else line)
             else:  # one that is there already stays as it is, with its progress
                 update = read_update(entry, owner=owner, epoch=epoch, now=seconds)
                 yield from record(update)

@@ -82,8 +82,11 @@ async def test_what_repeats_a_secret_is_told_no_longer_once_it_is_told_whoever_s
     assert await talk.learn() == [mine.content]
     assert (await facts.acreate("Lives at Elm Street 7731", "context", 0.9, source="api")).held == "secret"
     waits = {"content": "Takes the tram 7731 home", "category": "context", "confidence": 0.9}
-    await house.ask("POST", "/import", None, **taking({"facts": [waits]}))
+    said = {"id": "m", "role": "user", "text": "Tram 7731 goes to the sea", "time": "2025-05-08T10:00:00+00:00"}
+    line = {"day": "2025-05-08", "thread_id": "elsewhere", "messages": [said]}
+    await house.ask("POST", "/import", None, **taking({"facts": [waits], "journal": [line]}))
     assert await talk.known() == [mine.content]
+    assert "the sea" not in await asked_about_the_tram(talk, "imported", call("search_memory", query="tram sea"))
     erase_everything(talk)
     assert (await facts.acreate("Lives at Elm Street 7731", "context", 0.9, source="api")).status == "active"
 
