@@ -36,16 +36,18 @@ def unfounded(text: str, said: str, day: date | None) -> bool:
         said: All that may lend it digits.
         day: The day of the message. A date near it may have been told in words; far from it, nobody can look that up.
     """
+    text, said = (unicodedata.normalize("NFKC", each) for each in (text, said))
     known = {each for number in _numbers(said) for each in number}
-    if day:  # "on the 7th" may be said of that day itself
-        known |= {*map(str, (day.month, day.day, *range(day.year - 2, day.year + 3)))}
-    far = _DAY.sub(lambda found: " " if _is_near(found[0], day) else found[0], text)
+    if day:
+        known |= {str(year) for year in range(day.year - 2, day.year + 3)}
+    # On a line of its own: what stands beside a date is another number.
+    far = _DAY.sub(lambda found: " " if _is_near(found[0], day) else f"\n{found[0]}\n", text)
     return not all(whole in known or known.issuperset(parts) for whole, *parts in _numbers(far))
 
 
 def _numbers(text: str) -> Iterator[list[str]]:
     """Yield each number of a text as a whole, then its parts, without leading zeros."""
-    for found in _NUMBER.findall(unicodedata.normalize("NFKC", text)):
+    for found in _NUMBER.findall(text):
         yield [digits.lstrip("0") or "0" for digits in (_UNJOINED.sub("", found), *_RUN.findall(found))]
 
 

@@ -203,7 +203,9 @@ class Validation:
         rests_on = [each.text for each in sources if stands_in(fact.quote or each.text, each.text)] or lines
         if not self._ordered.isdisjoint(rests_on):
             yield "instruction_like"
-        said = " ".join((self._user_text, *lines, target.content if target else ""))
+        # "On the 7th" may be said of the message's own day.
+        days = [day.isoformat() for each in sources if (day := day_written(each, self.task.zone))]
+        said = " ".join((self._user_text, *lines, *days, target.content if target else ""))
         if unfounded(fact.content or "", said, day_written(sources[-1], self.task.zone)):
             yield "unfounded"
 

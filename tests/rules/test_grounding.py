@@ -83,6 +83,8 @@ def test_what_the_assistant_told_somebody_else_is_no_ground() -> None:
         ("I quit coffee yesterday", "User quit coffee on 2026-05-07"),
         ("I was born in 1990", "User was born in 1990"),
         ("We marry on the 12th of March", "User marries on 12 March 2027"),
+        ("On 2010-05-08 I paid 15000", "User paid on 2010-05-08 15,000"),
+        ("I quit coffee yesterday", "User quit coffee on \uff12\uff10\uff12\uff16-05-07"),
     ],
 )
 def test_digits_that_were_said_and_dates_near_the_message_are_kept(text: str, content: str) -> None:
@@ -102,6 +104,14 @@ def test_a_number_or_a_date_that_nobody_said_waits_for_a_person(text: str, conte
     extraction = taken(found(content, message=1, quote=text), messages=[said(text)])
 
     assert (contents(extraction), reasons(extraction)) == ([], ["unfounded"])
+
+
+def test_a_section_is_lent_no_number_by_the_day_of_its_message() -> None:
+    sections = [{"section": "personal", "text": f"User has {number} cats in Oslo."} for number in (5, 8)]
+    for section in sections:
+        model = RecordingModel(replies=[json.dumps({"facts": [], "profile": [section]})])
+        extraction = extract_facts(model, [said("I have some cats in Oslo")])
+        assert (extraction.profile, reasons(extraction)) == ((), ["not_said"])
 
 
 @pytest.mark.parametrize(
