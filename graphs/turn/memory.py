@@ -173,7 +173,7 @@ class TurnMemory:
             opening = replace(opening, snapshot=told(injected, opening.snapshot, recalled))
         epochs = thread.epochs.followed_by(opening.epochs, thread.asked)
         if not thread.memory:
-            epochs = epochs._replace(first=thread.asked, alone_until=0.0 if await run.has_branches() else now)
+            epochs = epochs._replace(first=thread.asked, alone_until=await run.alone_until(now))
         # The speaker of earlier messages is in the state, as the messages themselves may have left the thread.
         before = thread.receipt.get("asked")
         said = [*takewhile(lambda one: one.id != before, reversed(thread.messages))]

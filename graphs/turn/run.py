@@ -127,15 +127,14 @@ class Run:
                 return effective_mode(*declared, *await as_server(self._declared_on_server()))
             return "incognito"
 
-    async def has_branches(self) -> bool:
-        """Say, at a first turn, whether the thread has turns on another branch."""
+    async def alone_until(self, now: float) -> float:
+        """Return, at a first turn, until when its branch is the thread's only one: as other branches say, or `now`."""
         if self.has_saver and not self.is_below:
             saver = self._configurable[CONFIG_KEY_CHECKPOINTER]
             with tolerated(logger, "whether a thread has other branches is not known: what they taught stays"):
                 saved = await read_saved(saver.list, saver.alist, _STEPS)
-                states = [one.checkpoint["channel_values"] for one in saved]
-                return any(MEMORY_KEY in one or "receipt" in state_of(one.get("memory")) for one in states)
-        return False
+                return min((each for one in saved for each in _alone_in(one.checkpoint["channel_values"])), default=now)
+        return now
 
     async def _declared_on_server(self) -> list[object]:
         """Read what the assistant's and the thread's rows declare."""
@@ -147,6 +146,12 @@ class Run:
         chosen = assistant.get("context") or assistant["config"].get("configurable") or {}
         said = [chosen, *(each.get("metadata") or {} for each in (assistant, *threads))]
         return [each.get(MODE_KEY) for each in said]
+
+
+def _alone_in(state: Mapping[str, Any]) -> list[float]:
+    """Return the `alone_until` of what memory keeps in a state, that of the chat graph or of an agent's instances."""
+    kept = [state_of(state.get("memory")), *map(state_of, state_of(state.get(MEMORY_KEY)).values())]
+    return [TurnEpochs.from_state(one).alone_until for one in kept if "receipt" in one]
 
 
 async def read_saved(read: Callable[..., Iterable[T]], aread: Callable[..., AsyncIterator[T]], limit: int) -> list[T]:

@@ -182,7 +182,7 @@ def edited_away(entries: Iterable[Entry], view: ThreadView, first: str) -> froze
     held = {one.id for entry in turns for one in entry.messages if one.id in view.ids}
     # What began as another branch, of which there is no message before, was left where this one goes on.
     ends = {BEGINNING, BEGINNING + first}
-    begun = {entry.messages[0].id for entry in turns if first and entry.created > view.alone_until}
+    begun = {entry.messages[0].id for entry in turns if first and entry.created >= view.alone_until}
     held |= {each for each in begun - ends if each.startswith(BEGINNING)}
     before = _predecessors(turns)
     # Whoever trims a thread takes its beginning away: what was said before a held message was not edited away.

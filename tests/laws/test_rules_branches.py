@@ -202,6 +202,18 @@ async def test_what_was_trimmed_or_cleared_stays(door: str, kept: int | None) ->
     assert await talk.learn() == ["Likes dates", "Likes figs", "Likes pears", "Likes plums"]
 
 
+@DOORS
+async def test_what_a_thread_taught_before_its_checkpoints_were_lost_stays(door: str) -> None:
+    talk = await chat(door, "I like figs.", "I like dates.")
+    await talk.saver.adelete_thread("T")
+    await say(talk, "I like plums.")
+    beginning = [state async for state in talk.graph.aget_state_history(talk.who())][-1].config
+    for what in ("kiwis", "pears"):
+        await talk.learn()
+        await say(talk, f"I like {what}.", beginning)
+    assert await talk.learn() == ["Likes dates", "Likes figs", "Likes pears"]
+
+
 def test_a_program_that_gives_only_the_newest_messages_loses_nothing() -> None:
     talk = Talk()
     updater = MemoryUpdater(talk.store, lambda _: talk.memory, config=talk.settings.memory, clock=talk.clock)
