@@ -307,7 +307,7 @@ MUTANTS = (
     Mutant(
         "a summary that takes people's words away makes the last one who speaks the user",
         "graphs/turn/memory.py",
-        "*([epochs.speaker] if thread.memory else [])",
+        "*([epochs.speaker] if thread.receipt else [])",
         "",
         (SPEAKERS,),
     ),

@@ -300,7 +300,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         if thread.injected is not None and mode_of_turn is not None:
             snapshot = await self._memory.shown(run, thread, mode)
             prompt = prompt.showing(thread.injected, snapshot)
-            if isinstance(request.state["messages"][-1], HumanMessage):
+            if isinstance(next(reversed(request.state["messages"]), None), HumanMessage):
                 await aemit(MemoryInjected.name, MemoryInjected.of(thread.receipt, prompt.tokens()))
         recalled = prompt.recalled
         messages = [

@@ -172,12 +172,12 @@ class TurnMemory:
             injected = inject(injected, opening.snapshot, conditions)
             opening = replace(opening, snapshot=told(injected, opening.snapshot, recalled))
         epochs = thread.epochs.followed_by(opening.epochs, thread.asked)
-        if not thread.memory:
+        if not thread.receipt and not epochs.first:
             epochs = epochs._replace(first=thread.asked, alone_until=await run.alone_until(now))
         # The speaker of earlier messages is in the state, as the messages themselves may have left the thread.
         before = thread.receipt.get("asked")
         said = [*takewhile(lambda one: one.id != before, reversed(thread.messages))]
-        names = {*names_in(said), *([epochs.speaker] if thread.memory else [])}
+        names = {*names_in(said), *([epochs.speaker] if thread.receipt else [])}
         speaker = run.known_as if run.is_below else speaker_of(names, run.known_as)
         marked: list[BaseMessage] = [
             with_mode(one, "read_only") for one in said if run.is_below and role_of(one, speaker) == "other"

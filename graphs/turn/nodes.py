@@ -47,11 +47,12 @@ from graphs.turn.prompt import (
 )
 from graphs.turn.run import STATELESS, Run, Thread, is_kept, warn_summary_lost
 from graphs.turn.state import AfterTools, State, changes, left_of, merge_messages
+from memory.context.running_summary import state_of
 from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.context.tokens import TokenCounter
 from memory.facts.rows import MemorySnapshot
 from memory.model_calls import span
-from memory.turn import mode_of_newest
+from memory.turn import TurnEpochs, mode_of_newest
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +106,9 @@ class ChatNodes:
     async def inject_memory(self, state: State, runtime: Runtime[Context]) -> StateUpdate:
         """Choose what the model should know about the user; the state keeps ids, the prompt reads the texts."""
         if not state.get("messages"):
-            return {"memory": {}}  # `call_model` says that there is nothing to answer
+            # Of the turn before, only what tells branches apart: `call_model` says that there is nothing to answer.
+            kept = TurnEpochs.from_state(state_of(state.get("memory")))
+            return {"memory": TurnEpochs(first=kept.first, alone_until=kept.alone_until).to_state()}
         run, thread = self._run(state, runtime)
         # Nothing is awaited before, so that this node always ends before `summarize`, and updates stream in one order.
         now, written = await self._begun(run, thread, runtime)
@@ -156,7 +159,7 @@ class ChatNodes:
         Raises:
             ValueError: If the thread has no messages, so that there is nothing to answer.
         """
-        if not state.get("messages") and not state.get("memory"):
+        if not state.get("messages") and "receipt" not in state_of(state.get("memory")):
             raise ValueError("messages must hold at least one message: there is nothing to answer")
         run, thread = self._run(state, runtime)
         if self._is_over(thread):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -200,6 +201,16 @@ async def test_what_was_trimmed_or_cleared_stays(door: str, kept: int | None) ->
     await talk.graph.aupdate_state(talk.who(), {"messages": clear})
     await say(talk, "I like plums.")
     assert await talk.learn() == ["Likes dates", "Likes figs", "Likes pears", "Likes plums"]
+
+
+@DOORS
+@pytest.mark.parametrize("question", [[], [HumanMessage("I like plums.")]])
+async def test_what_was_cleared_by_a_run_stays(door: str, question: list[Any]) -> None:
+    talk = await chat(door, "I like figs.", "I like dates.")
+    with suppress(ValueError):  # the graph has nothing to answer then
+        await talk.run({"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *question]})
+    await say(talk, "I like kiwis.")
+    assert await talk.learn() == ["Likes dates", "Likes figs", "Likes kiwis", *["Likes plums"][: len(question)]]
 
 
 @DOORS
