@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from itertools import accumulate, takewhile
+from itertools import accumulate
 from typing import Final, Self
 
 from memory.screening.door import compatible
@@ -56,11 +56,14 @@ class SecretValues:
             return False
         digests = dict(self.digests)
         lengths = frozenset(digests.values())
-        longest, runs = max(lengths, default=0), _runs(text)
+        runs = _runs(text)
+        joined, ends = "".join(runs), list(accumulate(map(len, runs), initial=0))
+        is_end = frozenset(ends)
         return any(
-            len(joined) in lengths and self._digest(joined) in digests
-            for at in range(len(runs))
-            for joined in takewhile(lambda each: len(each) <= longest, accumulate(runs[at : at + longest]))
+            self._digest(joined[at : at + length]) in digests
+            for at in ends
+            for length in lengths
+            if at + length in is_end
         )
 
     def _digest(self, value: str) -> str:
