@@ -57,7 +57,7 @@ async def main() -> None:
         print(f"{thread}> {text}\n{state['messages'][-1].text}\n")
 
     await say("I am allergic to peanuts.", "monday")
-    await asyncio.to_thread(memory.service.close)  # learn it now, not after half a minute of quiet
+    await asyncio.to_thread(memory.service.flush)  # learn it now, not after half a minute of quiet
     await say("Which snack would you send me?", "tuesday")
 
 

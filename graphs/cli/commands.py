@@ -189,9 +189,9 @@ sources = route(
 
 
 def _fact_goes(there: Json) -> str:
-    # Who is asked should see the words, not an id.
+    content = there["revisions"][-1]["content"]  # who is asked should see the words, not an id
     return (
-        f"“{there['content']}” goes for good, with what it corrected and what corrected it, its history, and the "
+        f"“{content}” goes for good, with what it corrected and what corrected it, its history, and the "
         "messages of journal and pending updates that tell of it. Conversations keep their words."
     )
 
@@ -259,7 +259,7 @@ erase = click.Group(
     epilog=examples_of_use("erase fact fact_1a2b3c4d", "erase source chatgpt", "erase everything"),
     commands=[
         _erasing(
-            "fact", _fact_goes, "/facts/{fact_id}",
+            "fact", _fact_goes, "/facts/{fact_id}/history",
             "Erase one fact wherever memory holds it. Conversations keep their words; those that do are named.", FACT,
         ),
         _erasing(

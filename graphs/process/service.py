@@ -280,6 +280,14 @@ class MemoryService:
         self.summaries.drop(erased)
         self.recalling.drop(erased)
 
+    def flush(self, timeout: float | None = None) -> bool:
+        """Learn what waits in this process without its quiet time, and wait for it; say whether all is done.
+
+        Args:
+            timeout: Wait at most so many seconds; `None` waits without end.
+        """
+        return self._queue.flush(timeout)
+
     def close(self, timeout: float | None = None) -> bool:
         """Run what waits in this process, for at most `timeout` seconds (`drain_seconds` by default), then stop.
 

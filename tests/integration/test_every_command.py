@@ -105,6 +105,15 @@ def test_an_option_that_is_not_there_ends_with_2_and_asks_nobody(name: str) -> N
     assert "No such option" in done.stderr
 
 
+def test_a_deleted_fact_is_erased_and_said_in_its_words() -> None:
+    ada = Typed(AsAda(MemoryApp().app), {"PALIMPSEST_TOKEN": "ada"})
+    fact = ada.json("facts", "add", "Lives in Oslo")["id"]
+    ada.run("facts", "delete", fact)
+    assert "“Lives in Oslo” goes for good" in ada.run("erase", "fact", fact).stderr
+    assert ada.run("erase", "fact", fact, "--yes").exit_code == 0
+    assert ada.run("erase", "fact", fact, "--yes").exit_code == 1
+
+
 def refusal(name: str, stdout: str, stderr: str) -> Any:
     assert stdout == "", name
     told = json.loads(stderr)

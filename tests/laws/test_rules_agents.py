@@ -462,13 +462,14 @@ async def test_instructions_that_say_nothing_are_not_sent(prompt: Any) -> None:
     assert [message.type for message in talk.chat.prompts[-1]] == ["human"]
 
 
-async def test_an_own_model_reads_what_is_said() -> None:
+async def test_an_own_model_reads_what_is_said_each_time_that_all_is_to_be_learned_now() -> None:
     store, reader = InMemoryStore(), RecordingModel(respond=learns)
     memory = PalimpsestMemory(user="ada", memory_model=reader)
     agent = create_agent(RecordingModel(), middleware=[memory], store=store)
-    await agent.ainvoke({"messages": [HumanMessage("I like figs.")]})
-    assert await asyncio.to_thread(memory.service.close, 120.0)
-    assert [fact.content for fact in FactStore(store, "ada").list()] == ["Likes figs"]
+    for learned in (["figs"], ["figs", "plums"]):
+        await agent.ainvoke({"messages": [HumanMessage(f"I like {learned[-1]}.")]})
+        assert await asyncio.to_thread(memory.service.flush, 120.0)
+        assert sorted(fact.content for fact in FactStore(store, "ada").list()) == [f"Likes {each}" for each in learned]
 
 
 @pytest.mark.parametrize("reply", ["Half a smiley: \ud83d", "\udc00", "Cut \ud83d in two \ude00."])
