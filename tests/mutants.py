@@ -632,15 +632,15 @@ MUTANTS = (
     Mutant(
         "what was said in a run beside this one taken for edited away",
         "memory/updates/transcript.py",
-        "(entry.overlapped or _is_beside(entry, view))",
-        "entry.overlapped",
+        "if entry.overlapped or _is_beside(entry, view)",
+        "if entry.overlapped",
         (EDITED,),
     ),
     Mutant(
         "what was said in a run beside an earlier one taken for edited away",
         "memory/updates/transcript.py",
-        "(entry.overlapped or _is_beside(entry, view))",
-        "_is_beside(entry, view)",
+        "if entry.overlapped or _is_beside(entry, view)",
+        "if _is_beside(entry, view)",
         (EDITED,),
     ),
     Mutant(

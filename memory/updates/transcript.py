@@ -149,6 +149,8 @@ def without_edits(entries: Sequence[Entry], view: ThreadView, newest: Entry) -> 
     if any(asked_in(entry)[-1:] == question and entry.messages[-1].role == "assistant" for entry in told):
         view = replace(view, begun=math.inf)  # its answer is made again: what was written down since was not beside it
     gone, changed = edited_away(entries, view, newest.first), []
+    # One question may have several entries: as the model was asked, and with its answer.
+    beside = {asked_in(entry) for entry in entries if entry.overlapped or _is_beside(entry, view)}
     for entry in entries:
         before = tuple(one.id for one in entry.messages if one.id in gone and one.id in entry.edited_away)
         now = replace(entry, edited_away=tuple(one.id for one in entry.messages if one.id in gone))
@@ -156,7 +158,7 @@ def without_edits(entries: Sequence[Entry], view: ThreadView, newest: Entry) -> 
         # have it. A message that is back is given back in any case.
         if now.edited_away != before and entry.created > until:
             now = replace(entry, edited_away=before)
-        elif now.edited_away != before and (entry.overlapped or _is_beside(entry, view)):
+        elif now.edited_away != before and asked_in(entry) in beside:
             now = replace(entry, edited_away=before, overlapped=True)
         if now != entry:
             changed.append(now)

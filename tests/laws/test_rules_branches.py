@@ -250,6 +250,22 @@ async def test_what_was_said_in_a_run_beside_stays() -> None:
 
 
 @DOORS
+async def test_what_was_asked_before_the_run_beside_it_began_stays(door: str) -> None:
+    talk, model = await chat(door, "Hello."), {"graph": "call_model"}.get(door, "model")
+    talk.graph.interrupt_after_nodes = [model]
+    begun, tips = (await talk.graph.aget_state(talk.who())).config, []
+    for what in ("figs", "pears"):
+        await say(talk, f"I like {what}.", begun)
+        tips.append((await talk.graph.aget_state(talk.who())).config)
+    talk.graph.interrupt_after_nodes = []
+    for tip in tips:
+        await talk.run(None, tip)
+        await talk.learn()
+    await say(talk, "I like plums.")
+    assert await talk.learn() == ["Likes figs", "Likes pears", "Likes plums"]
+
+
+@DOORS
 @pytest.mark.parametrize("seed", range(6))
 async def test_wherever_a_thread_goes_on_from_what_is_known_is_what_it_shows(door: str, seed: int) -> None:
     chance, talk, model = Random(seed), Talk(door, context=NARROW), {"graph": "call_model"}.get(door, "model")
