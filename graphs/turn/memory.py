@@ -172,7 +172,8 @@ class TurnMemory:
             injected = inject(injected, opening.snapshot, conditions)
             opening = replace(opening, snapshot=told(injected, opening.snapshot, recalled))
         epochs = thread.epochs.followed_by(opening.epochs, thread.asked)
-        if not thread.receipt and not epochs.first:
+        # What is not learned begins no branch: nobody would know that what follows came after it.
+        if not epochs.first and (opening.mode is None or may_learn(opening.mode)):
             epochs = epochs._replace(first=thread.asked, alone_until=await run.alone_until(now))
         # The speaker of earlier messages is in the state, as the messages themselves may have left the thread.
         before = thread.receipt.get("asked")

@@ -128,7 +128,7 @@ class Run:
             return "incognito"
 
     async def alone_until(self, now: float) -> float:
-        """Return, at a first turn, until when its branch is the thread's only one: as other branches say, or `now`."""
+        """Return, at the first turn of a branch, until when it is the thread's only one: as others say, or `now`."""
         if self.has_saver and not self.is_below:
             saver = self._configurable[CONFIG_KEY_CHECKPOINTER]
             with tolerated(logger, "whether a thread has other branches is not known: what they taught stays"):
@@ -151,7 +151,7 @@ class Run:
 def _alone_in(state: Mapping[str, Any]) -> list[float]:
     """Return the `alone_until` of what memory keeps in a state, that of the chat graph or of an agent's instances."""
     kept = [state_of(state.get("memory")), *map(state_of, state_of(state.get(MEMORY_KEY)).values())]
-    return [TurnEpochs.from_state(one).alone_until for one in kept if "receipt" in one]
+    return [TurnEpochs.from_state(one).alone_until for one in kept if "first" in one]
 
 
 async def read_saved(read: Callable[..., Iterable[T]], aread: Callable[..., AsyncIterator[T]], limit: int) -> list[T]:

@@ -80,6 +80,20 @@ async def test_what_was_left_stays_so_when_the_thread_no_longer_names_it(
 
 
 @DOORS
+@pytest.mark.parametrize("mode", ["read_only", "incognito"])
+@pytest.mark.parametrize("again", ["behind", "from the beginning"])
+async def test_what_was_learned_after_turns_that_were_not_and_edited_away_is_no_longer_known(
+    door: str, mode: str, again: str
+) -> None:
+    talk = Talk(door, context=NARROW)
+    await talk.say("Hello.", mode=mode)
+    await say(talk, "I like plums.")
+    await talk.learn()
+    await fork(talk, "I like plums." if again == "behind" else "Hello.", "I like kiwis.")
+    assert await talk.learn() == ["Likes kiwis"]
+
+
+@DOORS
 async def test_what_was_edited_away_before_it_was_learned_is_learned_when_it_is_back(door: str) -> None:
     talk = await chat(door, "Hello.")
     await say(talk, "I like figs.")
