@@ -15,18 +15,15 @@ _DAY = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _DATE_WORDS: Final = frozenset([*MONTHS, *WEEKDAYS])
 _FROM_TODAY: Final = {"today": 0, "tonight": 0, "yesterday": -1, "tomorrow": 1}
 
-# Words of grammar and of questions: who asks "what did she do there" is not looking for "what", "did" and "there".
-_SILENT_ENGLISH: Final = word_set(
+# Words of grammar and of questions: who asks "what did she do there" is not looking for "what", "did" and "there". Then
+# the same of Spanish, Portuguese, French, German and Russian, without those that say something in another of these
+# languages or in English ("son", "die", "la"); those are common enough to weigh little.
+_SILENT: Final = word_set(
     """a an the and or but if of to in on at by for with from as is are was were be been being am do does did done doing
     have has had having will would can could should shall might must i me my mine we us our ours you your yours he him
     his she her hers it its they them their theirs this that these those there here what when where who whom whose which
     why how not no so than then too very just about into over after before up down out off again please tell show ask
-    """
-)
-# Then the same of Spanish, Portuguese, French, German and Russian, without those that say something in another of these
-# languages or in English ("son", "die", "la"); those are common enough to weigh little.
-_SILENT: Final = _SILENT_ENGLISH | word_set(
-    """el las lo los unos unas y o de del que qué quién cuál cuándo dónde por para en mi mis tu tus su sus yo es está
+    el las lo los unos unas y o de del que qué quién cuál cuándo dónde por para en mi mis tu tus su sus yo es está
     estoy uma um e da das em ao meu minha seu sua quem qual quando onde é estou les une et ou du au aux qui quoi où
     je j il ma ta tes sa ses est suis quel quelle der das dem ein eine einen einem einer und ist ich mein meine meinen
     meiner dein sein wo wann wie wer и в на я он она мы мой моя моё мои что кто как где когда какой какая это не по к
@@ -87,12 +84,9 @@ def names(text: str) -> set[str]:
 
 
 def is_phatic(text: str) -> bool:
-    """Say whether a message only answers, thanks or greets ("ok, sounds good"): it asks for nothing that is known.
-
-    "Danke, und wo ist das?" asks for what was said before: words of grammar count here in English alone.
-    """
+    """Say whether a message only answers, thanks or greets ("ok, sounds good"): it asks for nothing that is known."""
     words = {_CLITIC.sub("", word) for word in _WORD.findall(fold(text))}
-    return not words.isdisjoint(_PHATIC) and words <= _PHATIC | _SILENT_ENGLISH
+    return not words.isdisjoint(_PHATIC) and words <= _PHATIC | _SILENT
 
 
 def date_words(when: str, days: int = 0) -> list[str]:
