@@ -92,8 +92,8 @@ class Validation:
         """Add the change of one fact, or its refusal, and note what it says of the message that it rests on."""
         known, sources = fact.known or 0, self._sources(fact)
         rests_on = sources or self.new
-        if fact.topic != "none":
-            self._sensitive.update(_source_ids(rests_on))
+        if fact.topic != "none":  # of which message it tells, only a number of one says
+            self._sensitive.update(_source_ids(_numbered(self.new, fact.message) or self.new))
         # A correction of no fact that was shown is news.
         target = self.task.shown[known - 1] if fact.action != "new" and 1 <= known <= len(self.task.shown) else None
         reason = next(self._objections(fact, target, sources), None)

@@ -240,3 +240,13 @@ def test_a_correction_to_what_is_known_already_reaches_the_fact_that_is_no_longe
         extraction = extract(*answer, existing=existing)
         retired = [change.target for change in extraction.changes if change.action == "corrects"]
         assert retired == ["fact_00000001"], answer
+
+
+def test_a_private_fact_that_names_no_message_lets_no_message_pass_as_harmless() -> None:
+    messages = [said("My asthma is back", name="m1"), said("I keep bees", name="m2")]
+    private = found("User keeps bees", topic="health", quote="I keep bees")
+    answer = {"facts": [private], "sensitive": []}
+
+    assert extract_facts(RecordingModel(replies=[json.dumps(answer)]), messages).harmless == frozenset()
+    answer = {"facts": [{**private, "message": 2}], "sensitive": []}
+    assert extract_facts(RecordingModel(replies=[json.dumps(answer)]), messages).harmless == {"m1"}
