@@ -16,7 +16,7 @@ from memory.facts.rows import read_fact_set, save
 from memory.forms import plain, read_as
 from memory.message import Role, StoredMessage, iso_time
 from memory.namespaces import Owner, thread_namespace
-from memory.text import digest
+from memory.text import digest, flush_hash
 from memory.updates.entry import Entry
 from memory.updates.transcript import BEGINNING
 
@@ -62,7 +62,7 @@ def learned_in(note: Mapping[str, Any], draft: Entry) -> dict[str, Entry]:
 def with_learned(note: Mapping[str, Any], turns: Iterable[Entry]) -> dict[str, Any]:
     """Return a thread's note with these turns as those that were learned, the newest of them."""
     kept, messages = list[_Learned](), 0
-    for turn in sorted(turns, key=attrgetter("created"), reverse=True):
+    for turn in sorted(turns, key=attrgetter("created"))[::-1]:
         messages += len(turn.messages)
         if messages <= _MOST_MESSAGES:
             said = tuple((one.id, one.role, one.text, "", one.seen) for one in turn.messages)
@@ -100,11 +100,18 @@ def follow_branch(
         config: The limit of facts.
     """
     known = {one.id: one.text for turn in before.values() for one in turn.messages if one.text}
-    said = [one for one in draft.messages if one.id in known]
-    rewritten = {one.id for one in said if known[one.id] != _digest(one)}
+    said = {one: _digest(one) for one in draft.messages if not one.seen and one.role != "assistant"}
+    rewritten = {one.id for one, words in said.items() if known.get(one.id, words) != words}
     was, gone = (
         {each for turn in turns.values() for each in turn.edited_away if each in known} for turns in (before, after)
     )
+    # What was left has taught nothing: said again, the same words are read again.
+    left = {known[each] for each in gone}
+    again = {flush_hash(one.role, one.text) for one, words in said.items() if words in left or one.id in rewritten}
+    flushed = (yield from read_flushed(draft.owner, draft.thread_id, draft.epoch)) if again else {}
+    if not again.isdisjoint(flushed):
+        kept = [each for each in flushed if each not in again]
+        yield from write_flushed(draft.owner, draft.thread_id, draft.epoch, kept)
     if was == gone and not rewritten:
         return
     facts = yield from read_fact_set(draft.owner, whole=True, now=iso_time(draft.created), config=config)

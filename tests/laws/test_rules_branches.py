@@ -164,6 +164,20 @@ async def test_a_learned_message_that_is_rewritten_under_its_id_is_known_in_its_
         await talk.say(f"I like {what}. I have a cat.", id="h1")
         assert await talk.learn() == [f"Likes {what}"]
     assert "figs" not in str(talk.memory.prompts[1:])
+    await talk.say("I like figs. I have a cat.", id="h1")
+    assert await talk.learn() == ["Likes figs"]
+
+
+@DOORS
+async def test_the_same_words_that_are_sent_again_in_the_place_of_a_message_are_learned_again(door: str) -> None:
+    talk = await chat(door, "Hello.", "I like figs.")
+    await fork(talk, "I like figs.", "I like figs.")
+    assert await talk.learn() == ["Likes figs"]
+    await fork(talk, "I like figs.", "I like plums.")
+    assert await talk.learn() == ["Likes plums"]
+    await say(talk, "I like figs.")
+    assert await talk.learn() == ["Likes figs", "Likes plums"]
+    assert talk.read() == {"Hello.": 1, "I like figs.": 3, "I like plums.": 1}
 
 
 async def test_what_waits_after_a_failure_is_read_in_the_words_that_were_said_last() -> None:
