@@ -94,7 +94,7 @@ def follow_branch(
     """Have facts follow the branch that a thread goes on from, and the newest words of its messages.
 
     Args:
-        draft: The turn that goes on.
+        draft: The turn that goes on, with the words of messages that are back.
         before: What was learned of the thread, by key, with what counted as edited away until now.
         after: The same, with what counts as edited away.
         config: The limit of facts.

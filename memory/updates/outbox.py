@@ -137,6 +137,7 @@ def record(
             logger.info("thread %s: %d entries hold what it does not", entry.thread_id, len(edited))
         every = learned | of_thread | {one.key: one for one in edited}
         of_thread, now = ({key: every[key] for key in turns} for turns in (of_thread, learned))
+        said = entry.messages
         if now != learned:
             noted = with_learned(noted, now.values())
             back = {
@@ -145,7 +146,8 @@ def record(
             # What was edited away before it was learned has to be read now; the rest is known again by its words.
             again = replace(entry, kind="cut", messages=view.words(back, iso_time(entry.created)))
             of_thread |= {again.key: again} if again.messages else {}
-        yield from follow_branch(entry, learned, now, config)
+            said = (*said, *again.messages)
+        yield from follow_branch(replace(entry, messages=said), learned, now, config)
     if not note or noted != note.value:
         yield [put(notes, owner.due_key, noted)]
     yield from change(owner, stored, [*stored, *of_thread.values()])

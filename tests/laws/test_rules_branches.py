@@ -180,6 +180,18 @@ async def test_the_same_words_that_are_sent_again_in_the_place_of_a_message_are_
     assert talk.read() == {"Hello.": 1, "I like figs.": 3, "I like plums.": 1}
 
 
+@DOORS
+async def test_words_of_another_branch_are_learned_on_the_one_that_is_gone_on_with(door: str) -> None:
+    talk = await chat(door, "Hello.")
+    await say(talk, "I like figs.")
+    tip = (await talk.graph.aget_state(talk.who())).config
+    await fork(talk, "I like figs.", "Thank you.")
+    await say(talk, "I like figs.")
+    assert await talk.learn() == ["Likes figs"]
+    await say(talk, "I like plums.", tip)
+    assert await talk.learn() == ["Likes figs", "Likes plums"]
+
+
 async def test_what_waits_after_a_failure_is_read_in_the_words_that_were_said_last() -> None:
     talk = Talk(context=NARROW)
     talk.memory.respond = lambda _: OSError("no model")
@@ -295,7 +307,8 @@ async def test_what_was_asked_before_the_run_beside_it_began_stays(door: str) ->
 
 @DOORS
 @pytest.mark.parametrize("seed", range(6))
-async def test_wherever_a_thread_goes_on_from_what_is_known_is_what_it_shows(door: str, seed: int) -> None:
+@pytest.mark.parametrize("things", [12, 3])
+async def test_wherever_a_thread_goes_on_from_what_is_known_is_what_it_shows(door: str, seed: int, things: int) -> None:
     chance, talk, model = Random(seed), Talk(door, context=NARROW), {"graph": "call_model"}.get(door, "model")
     await say(talk, "Hello.")
     for number in range(12):
@@ -308,6 +321,6 @@ async def test_wherever_a_thread_goes_on_from_what_is_known_is_what_it_shows(doo
         else:
             ends = [*(state for state in states if not state.next), states[-1]]
             at = chance.choice(ends).config if what == "elsewhere" else None
-            await say(talk, f"I like thing{number}.{LONG}", at)
-    said = re.findall(r"I like (thing\d+)\.", str((await talk.values())["messages"]))
+            await say(talk, f"I like thing{number % things}.{LONG}", at)
+    said = set(re.findall(r"I like (thing\d+)\.", str((await talk.values())["messages"])))
     assert await talk.learn() == sorted(f"Likes {what}" for what in said)
