@@ -253,3 +253,32 @@ def test_80_on_a_phone_the_chat_is_the_first_part_and_what_is_sent_is_seen(page:
     for scheme in "dark", "light":
         page.emulate_media(color_scheme=scheme)
         assert serious(page) == [], scheme
+
+
+def test_81_once_a_token_is_not_accepted_the_chat_goes_and_who_logs_in_next_reads_nothing_of_it(
+    page: Any, ada: Person, meet: Meet
+) -> None:
+    def enter(whose: Person) -> None:
+        page.get_by_label("Token").fill(whose.token)
+        page.get_by_role("button", name="Show my memory").click()
+        words(page).wait_for()
+
+    say(page, "I keep bees.")
+    words(page).fill("And hens")
+    stranger = meet(ada.place, "_stranger")
+    for whose in stranger, ada:
+        page.evaluate("sessionStorage.setItem('palimpsest-token', 'over')")
+        page.evaluate("document.body.dispatchEvent(new Event('facts-changed'))")
+        expect(page.get_by_text("This token is not accepted.")).to_be_visible()
+        expect(page.locator("#chat")).to_be_hidden()
+        expect(words(page)).to_have_value("")
+        assert "bees" not in page.content()
+        enter(whose)
+        if whose is stranger:
+            expect(page.get_by_text("This conversation is not there any more")).to_be_visible()
+            expect(words(page)).to_have_value("")
+            page.get_by_text("Conversations").click()
+            expect(page.locator("#chat-threads li")).to_have_text("Nothing was said yet.")
+    page.get_by_text("Conversations").click()
+    page.locator("#chat-threads a").click()
+    expect(words(page)).to_have_value("And hens")

@@ -62,7 +62,7 @@ class PageRequest(Call):
         if "waiting" not in context:  # the number in the menu
             context["waiting"] = sum([len(each) for each in await self.waits()])
         told = self.request.query_params if self.request.method == "GET" else {}  # not what an earlier form did
-        return render(self.request, template, {"now": self.now, "done": told, **context}, view=view)
+        return render(self.request, template, {"now": self.now, "done": told, "who": self.owner.segment, **context}, view=view)
 
     def lead(self, to: str, done: str = "", **query: object) -> Response:
         """Lead to a part of the page, which says what was done: so a reload shows it again, and sends nothing again."""

@@ -151,7 +151,7 @@ def render(
         status: Of the answer.
     """
     whole = {
-        "said": "", "undo": None, "done": {}, "waiting": 0, **context,
+        "said": "", "undo": None, "done": {}, "waiting": 0, "who": "", **context,
         "url": partial(address, request), "view": view, "missing": missing(), "template": template,
     }  # fmt: skip
     return HTMLResponse(templates().get_template("page.html").render(whole), status, HEADERS)

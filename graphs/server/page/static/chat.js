@@ -46,11 +46,13 @@ function reason({ name, status, message = "" }) {
   return said.replace(/ The provider says: .*$/s, "").slice(0, 300);
 }
 
-// Where one logs in, what is not sent yet stays in the tab alone, as the token does.
+// Where one logs in, what is not sent yet stays in the tab alone, as the token does; there another one may log in later.
 const drafts = token() ? sessionStorage : localStorage;
+const who = () => document.getElementById("view").dataset.who;
+const draft = (id) => `${DRAFT}${who()}-${id}`;
 function keep() {
-  if (words.value && mode.value !== "incognito") drafts.setItem(DRAFT + thread, words.value);
-  else drafts.removeItem(DRAFT + thread);
+  if (words.value && mode.value !== "incognito") drafts.setItem(draft(thread), words.value);
+  else drafts.removeItem(draft(thread));
 }
 
 function point(how = "replaceState") {
@@ -73,7 +75,7 @@ async function open(id, said = "Talk here, and see beside it what is remembered.
   [thread, messages, seen, turn, failed, since, shown, editing, hint] = [id, [], "", null, null, null, MOST, "", id ? "" : said];
   cards.clear();
   mode.value = sessionStorage.getItem(MODE + id) ?? "normal";
-  words.value = (mode.value !== "incognito" && drafts.getItem(DRAFT + thread)) || "";
+  words.value = (mode.value !== "incognito" && drafts.getItem(draft(thread))) || "";
   paint();
   await quietly(look);
   await quietly(learned);
@@ -96,7 +98,7 @@ async function read() {
   if (isOther()) return null;
   if (!row) {
     const unsent = words.value || (turn?.sent && textOf(turn.sent)) || "";
-    drafts.removeItem(DRAFT + thread);
+    drafts.removeItem(draft(thread));
     open("", GONE);
     words.value = unsent;
     keep();
@@ -260,7 +262,7 @@ function answer(sent, from) {
       checkpoint, streamMode: ["messages", "values"], signal,
       onRunCreated({ run_id }) {
         now.run = run_id;
-        drafts.removeItem(DRAFT + was);
+        drafts.removeItem(draft(was));
         if (mine === line) paint(keep());
       },
     });
@@ -370,8 +372,9 @@ document.addEventListener("click", (event) => {
 
 addEventListener("hashchange", () => kept("chat") !== (passing ? "" : thread) && open(kept("chat")));
 document.body.addEventListener("done", () => quietly(learned)); // a switch, maybe
-document.body.addEventListener("erased", () => {
-  for (const key of Object.keys(drafts)) if (key.startsWith(DRAFT)) drafts.removeItem(key);
+document.body.addEventListener("erased", ({ detail }) => {
+  for (const key of Object.keys(drafts)) if (key.startsWith(draft(detail ?? ""))) drafts.removeItem(key);
+  if (detail && detail !== thread) return;
   open("");
   point();
 });
@@ -379,11 +382,12 @@ addEventListener("pagehide", () => {
   if (passing) sessionStorage.setItem(ENDED, "The incognito chat ended as the page was left, and is deleted.");
   leave();
 });
-const sync = () => document.hidden || [look, learned].forEach(quietly);
+const sync = () => document.hidden || box.hidden || [look, learned].forEach(quietly);
 document.addEventListener("visibilitychange", sync);
-document.addEventListener("palimpsest:entered", () => open(kept("chat"))); // maybe as another
+// Maybe as another; or nobody, once a token is not accepted any more.
+document.body.addEventListener("entered", () => {
+  box.hidden = !who();
+  open(who() ? kept("chat") : "", sessionStorage.getItem(ENDED) ?? undefined);
+  sessionStorage.removeItem(ENDED);
+});
 setInterval(sync, BEAT);
-
-box.hidden = false;
-open(kept("chat"), sessionStorage.getItem(ENDED) ?? undefined);
-sessionStorage.removeItem(ENDED);

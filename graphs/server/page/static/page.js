@@ -131,7 +131,10 @@ function refused(status, isLook) {
   if (status === 401 || status === 403) {
     const why = token() ? "This token is not accepted." : "";
     sessionStorage.removeItem(TOKEN);
-    show(location.href).then(() => why && say(why));
+    show(location.href).then(() => {
+      document.body.dispatchEvent(new Event("entered")); // or nobody is there any more
+      if (why) say(why);
+    });
   } else if (!isLook) say(`The server refused this (${status}). Try again in a moment.`);
   return false;
 }
@@ -331,9 +334,10 @@ document.addEventListener("keydown", (event) => {
 
 // The chat needs who one is, and the SDK; where that is not built, the page says so.
 async function chat() {
-  if (document.querySelector("[data-login]") && !token()) return;
+  if (document.querySelector("[data-login]")) return;
   try {
     await import("./chat.js");
+    document.body.dispatchEvent(new Event("entered"));
   } catch {
     const place = document.getElementById("chat");
     place.hidden = true;
@@ -344,6 +348,6 @@ async function chat() {
 const find = document.getElementById("find");
 if (document.querySelector("[data-login]") ? token() : kept("text")) {
   view.hidden = true; // what is found is not all that is there
-  show(location.href).finally(() => { view.hidden = false; });
+  await show(location.href).finally(() => { view.hidden = false; });
 } else if (find?.matches("[data-live]") && isTyped(find)) seek(find, find); // before this script was there
 chat();
