@@ -51,6 +51,8 @@ def test_60_what_failed_is_sent_again_and_stands_once_in_the_conversation(page: 
     page.get_by_role("button", name="Try again").click()
     expect(page.locator(".message.assistant:not(.failed, .coming)")).to_contain_text("Noted.")
     expect(page.locator(".message.user")).to_have_count(1)
+    # What is answered is shown before the server has written it down; the run ends after that.
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
     (thread,) = ada.sdk.threads.search()
     assert [message["type"] for message in ada.state(thread["thread_id"])["messages"]] == ["human", "ai"]
     eventually(lambda: ada.facts() == ["User keeps bees."] or None)
