@@ -32,6 +32,8 @@ It is **mild**, see [the recipe](https://example.com/curry) or [another](javascr
 print("<b>hot</b>")
 ```
 
+7. Serve. [Write](mailto:cook@example.com) to the cook.
+
 <img src=x onerror="alert(1)"> <a href="facts-delete" data-thread="x">all</a> ![map](https://example.com/map.png)
 <script>alert(1)</script>"""
 

@@ -128,10 +128,12 @@ def test_73_answers_are_markdown_in_which_nothing_is_alive(page: Any, ada: Perso
     reply = say(page, "Write Markdown.")
     expect(reply.locator("strong")).to_have_text("mild")
     expect(reply.locator("td")).to_have_text(["rice", "300"])
-    expect(reply.locator("a[target=_blank][rel~=noopener]")).to_have_text(["the recipe", "another", "map"])
+    expect(reply.locator("a[target=_blank][rel~=noopener]")).to_have_text(["the recipe", "another", "Write", "map"])
     assert [link.get_attribute("href") for link in reply.get_by_role("link").all()] == [
-        "https://example.com/curry", "https://example.com/map.png"
+        "https://example.com/curry", "mailto:cook@example.com", "https://example.com/map.png"
     ]  # fmt: skip
+    expect(reply.locator("ol")).to_have_attribute("start", "7")
+    reply.get_by_role("link", name="Write").click()  # in no window of this one: nothing goes wrong
     expect(reply.locator("img, script, [data-thread], .words [onerror]")).to_have_count(0)
     expect(reply).to_contain_text("<script>alert(1)</script>")
     reply.locator(".words").get_by_role("button", name="Copy").click()
@@ -282,3 +284,42 @@ def test_81_once_a_token_is_not_accepted_the_chat_goes_and_who_logs_in_next_read
     page.get_by_text("Conversations").click()
     page.locator("#chat-threads a").click()
     expect(words(page)).to_have_value("And hens")
+
+
+def test_84_an_edit_that_is_begun_stays_while_an_answer_comes_in_another_tab(page: Any, ada: Person) -> None:
+    say(page, "I keep bees.")
+    page.locator(".message.user").get_by_role("button", name="Edit").click()
+    edited = page.get_by_label("Your message, in other words")
+    edited.fill("I keep hens.")
+    (thread,) = ada.sdk.threads.search()
+    told: dict[str, Any] = {"messages": [{"role": "user", "content": "Count."}]}
+    run = ada.sdk.runs.create(thread["thread_id"], "chat", input=told, stream_mode=["messages", "values"])
+    expect(answers(page).last).to_contain_text("0 1")
+    expect(edited).to_have_value("I keep hens.")
+    page.get_by_role("button", name="Send anew").click()
+    expect(page.get_by_text("An answer is still coming")).to_be_visible()
+    expect(edited).to_have_value("I keep hens.")
+    ada.sdk.runs.cancel(thread["thread_id"], run["run_id"])
+
+
+def test_85_an_incognito_chat_that_ends_elsewhere_leaves_its_words_in_no_other(page: Any, ada: Person) -> None:
+    thread = ada.thread(memory_mode="incognito")
+    ada.says("I hide in Zanzibar.", thread)
+    page.goto(f"{page.url.partition('#')[0]}#chat={thread}")
+    expect(mode(page)).to_have_value("incognito")
+    words(page).fill("Where else?")
+    ada.sdk.threads.delete(thread)
+    expect(page.get_by_text("This conversation is not there any more")).to_be_visible()
+    expect(mode(page)).to_have_value("incognito")
+    expect(words(page)).to_have_value("Where else?")
+    page.reload()
+    words(page).wait_for()
+    expect(words(page)).to_have_value("")
+    assert "Where else?" not in page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
+    # What is deleted in another tab is deleted, and nothing is said of a server that is away.
+    say(page, "I hide in Zanzibar.")
+    (hidden,) = ada.sdk.threads.search()
+    ada.sdk.threads.delete(hidden["thread_id"])
+    expect(page.get_by_text("This conversation is not there any more")).to_be_visible()
+    expect(page.locator("#said")).to_be_empty()
+    assert hidden["thread_id"] not in page.evaluate("JSON.stringify({...sessionStorage})")

@@ -179,3 +179,38 @@ def test_69_a_note_goes_with_the_next_change_and_a_file_is_taken_in_when_that_is
     page.get_by_role("button", name="Take it in").click()
     expect(page.locator("#said")).to_have_text("Taken in: 1 new facts; 0 were known already.")
     ada.knows("Likes pears", "Likes figs", "Likes plums")
+
+
+def test_82_an_edit_of_what_was_changed_elsewhere_is_told_so_though_something_else_was_done_meanwhile(
+    page: Any, ada: Person
+) -> None:
+    for content in "Likes pears", "Keeps bees":
+        ada.writes(content)
+    look(page)
+    fact(page, "pears").get_by_role("link", name="Edit").click()
+    page.get_by_label("What it says").fill("Likes ripe pears")
+    ada.memory.patch(f"/facts/{ada.fact('pears')['id']}", json={"content": "Likes plums"}).raise_for_status()
+    fact(page, "bees").get_by_role("button", name="Pin").click()
+    expect(fact(page, "bees").locator(".pin")).to_be_visible()
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".fact.editing")).to_contain_text("This was changed meanwhile. It says now: “Likes plums”")
+    page.get_by_role("button", name="Save").click()
+    ada.knows("Likes ripe pears", "Keeps bees")
+
+
+def test_83_a_server_that_is_away_for_long_is_asked_no_more_often_than_in_the_beginning(page: Any, ada: Person) -> None:
+    page.clock.install()
+    page.reload()
+    page.locator("#chat-words").wait_for()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.route("**/*", lambda route: route.abort())
+    # Each of the chat's questions fails, too.
+    for _ in range(30):
+        page.clock.run_for(5000)
+        page.wait_for_timeout(30)
+    asked.clear()
+    for _ in range(6):
+        page.clock.run_for(5000)
+        page.wait_for_timeout(30)
+    assert len(asked) <= 40

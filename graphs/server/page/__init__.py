@@ -3,14 +3,11 @@
 from graphs.server.page import erasing, facts, parts, waiting
 from graphs.server.page.assets import assets
 from graphs.server.page.door import page_door
-from graphs.server.page.pages import PageRoutes
 from graphs.server.page.rendering import templates
 
-__all__ = ["PAGES", "load_page", "page_door", "routes"]
+__all__ = ["load_page", "page_door", "routes"]
 
-PAGES: tuple[PageRoutes, ...] = (facts.pages, waiting.pages, parts.pages, erasing.pages)
-
-routes = [route for pages in PAGES for route in pages.routes]
+routes = [route for room in (facts, waiting, parts, erasing) for route in room.pages.routes]
 
 
 def load_page() -> None:

@@ -4,14 +4,7 @@ from collections.abc import Collection, Iterable
 
 from starlette.responses import Response
 
-from graphs.server.api.erase import (
-    Erasure,
-    FactErasure,
-    ThreadErasure,
-    erase_everything,
-    erase_fact,
-    erase_thread,
-)
+from graphs.server.api.erase import Erasure, FactErasure, ThreadErasure, erase_everything, erase_fact, erase_thread
 from graphs.server.api.guard import invalid
 from graphs.server.page.facts import seen_of
 from graphs.server.page.pages import PageRequest, PageRoutes

@@ -1,6 +1,6 @@
 """Facts on the page: find, add, edit, pin, delete one or many; their history, where they come from, and the bin."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -63,8 +63,8 @@ async def _admitted(asked: PageRequest, wanted: Filter, facts: Sequence[Fact]) -
 
 @pages.answers("GET facts")
 @pages.answers("POST facts")
-async def show_facts(asked: PageRequest, mine: FactEdit | None = None) -> Response:
-    """Show the facts that a filter admits, with what is open in their rows; `mine` is an edit that came too late."""
+async def show_facts(asked: PageRequest, mine: Mapping[str, FactEdit] | None = None) -> Response:
+    """Show the facts that a filter admits, with what is open in their rows; `mine` is what came too late, by id."""
     wanted, state = asked.fields(Filter), seen_of(asked)
     every = await asked.facts.alist()
     facts = await _admitted(asked, wanted, every)
@@ -74,8 +74,7 @@ async def show_facts(asked: PageRequest, mine: FactEdit | None = None) -> Respon
     shown = [*(fact for fact in every if fact.id in opened and fact not in page), *page]
     return await asked.show(
         "facts.html", "facts",
-        wanted=wanted.model_copy(update={"offset": offset}), state=state, facts=shown, mine=mine,
-        mine_id=mine and asked.one("id"),
+        wanted=wanted.model_copy(update={"offset": offset}), state=state, facts=shown, mine=mine or {},
         total=len(facts), of_all=len(every), page_size=PAGE_SIZE,
         confirmed=await asked.run(read_confirmations(asked.owner)),
         is_learning=asked.control.learning and asked.config.enabled, is_used=asked.control.use,
@@ -115,7 +114,7 @@ async def save_fact(asked: PageRequest) -> Response:
     try:
         await asked.facts.aupdate(fact_id, **edit.model_dump(exclude={"status"}), source="page")
     except FactChanged:
-        return await show_facts(asked, mine=edit)
+        return await show_facts(asked, mine={fact_id: edit})
     is_edit = edit.content is not None
     return asked.lead("facts", "saved" if is_edit else "", **seen_of(asked, *[fact_id] * is_edit))
 
@@ -134,8 +133,8 @@ async def delete_facts(asked: PageRequest) -> Response:
 async def export_facts(asked: PageRequest) -> Response:
     """Give those that are chosen, or all that the filter finds, as an export that an import takes."""
     lines = "".join(fact_lines(asked.owner, await _chosen(asked), asked.now))
-    name = {"Content-Disposition": 'attachment; filename="palimpsest-facts.jsonl"'}
-    return Response(lines.encode("utf-8", "replace"), media_type=JSON_LINES, headers={**HEADERS, **name})
+    headers = HEADERS | {"Content-Disposition": 'attachment; filename="palimpsest-facts.jsonl"'}
+    return Response(lines.encode("utf-8", "replace"), media_type=JSON_LINES, headers=headers)
 
 
 async def _chosen(asked: PageRequest) -> Sequence[Fact]:

@@ -30,17 +30,12 @@ _LARGEST_FORM = 512 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest(Call):
-    """One request of the page that has passed the guard.
-
-    Attributes:
-        request: The request.
-        control: The user's switches and epoch, as they were when it came.
-        form: What its form says; a name may occur several times.
-    """
+    """One request of the page that has passed the guard, with the user's switches and epoch as they were then."""
 
     request: Request
     control: Control
     form: list[tuple[str, str]]
+    """What its form says; a name may occur several times."""
 
     def all(self, name: str) -> list[str]:
         """Return all that the form says under a name, else the address."""
@@ -62,7 +57,8 @@ class PageRequest(Call):
         if "waiting" not in context:  # the number in the menu
             context["waiting"] = sum([len(each) for each in await self.waits()])
         told = self.request.query_params if self.request.method == "GET" else {}  # not what an earlier form did
-        return render(self.request, template, {"now": self.now, "done": told, "who": self.owner.segment, **context}, view=view)
+        context = {"now": self.now, "done": told, "who": self.owner.segment, **context}
+        return render(self.request, template, context, view=view)
 
     def lead(self, to: str, done: str = "", **query: object) -> Response:
         """Lead to a part of the page, which says what was done: so a reload shows it again, and sends nothing again."""

@@ -91,14 +91,8 @@ def templates() -> Environment:
     )  # fmt: skip
     made.filters |= {"ago": ago, "clock": clock, "date": date_in_words, "percent": lambda share: f"{share:.0%}"}
     made.filters["has_row"] = may_have_row
-    made.globals |= {
-        "views": VIEWS,
-        "categories": CATEGORIES,
-        "approvals": APPROVALS,
-        "why": WHY,
-        "said_of": SAID,
-        "undo_of": UNDO,
-    }
+    made.globals |= {"views": VIEWS, "categories": CATEGORIES, "approvals": APPROVALS, "why": WHY}
+    made.globals |= {"said_of": SAID, "undo_of": UNDO}
     for name in made.list_templates():  # read and compiled once: the event loop must not wait for a disk
         made.get_template(name)
     return made
@@ -141,15 +135,7 @@ def address(request: Request, to: str, **query: object) -> str:
 def render(
     request: Request, template: str, context: Mapping[str, Any], *, view: str, status: int = 200
 ) -> HTMLResponse:
-    """Return the page with a template as its main part.
-
-    Args:
-        request: Who asks, and for which agent.
-        template: Its name.
-        context: What it shows.
-        view: Which of `VIEWS` is current.
-        status: Of the answer.
-    """
+    """Return the page with a template as its main part; `view` says which of `VIEWS` is current."""
     whole = {
         "said": "", "undo": None, "done": {}, "waiting": 0, "who": "", **context,
         "url": partial(address, request), "view": view, "missing": missing(), "template": template,

@@ -55,11 +55,11 @@ async def say_no(asked: PageRequest) -> Response:
     facts = [fact for fact in (await asked.waits())[0] if fact.id in asked.all("id")]
     if not facts:
         raise RefusedRequest(409, "This fact does not wait any more.")
-    if len(facts) > 1:
-        asked.ask(f"Say no to all {len(facts)} that wait for your yes? Nothing brings them back.")
+    if (count := len(facts)) > 1:
+        asked.ask(f"Say no to all {count} that wait for your yes? Nothing brings them back.")
     await asked.facts.aretire(*(fact.id for fact in facts))
-    if len(facts) > 1:
-        return asked.lead("updates", "refused-all", n=len(facts))
+    if count > 1:
+        return asked.lead("updates", "refused-all", n=count)
     # No address may hold its words, and memory keeps nothing of it: only this answer can bring it back.
     undo = ("held-again", "fact", json.dumps(to_item(facts[0]), ensure_ascii=False))
     return await show_updates(asked, said=SAID["refused"], undo=undo)

@@ -5,7 +5,10 @@ import { afterThoughts } from "./thoughts.js";
 
 const TAGS = "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre strong table tbody td th thead tr ul".split(" ");
 // Only what leads out of the page is a link.
-const KEPT = { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ["href", "start"], ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i, RETURN_DOM_FRAGMENT: true };
+const KEPT = {
+  ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ["href", "start"], ADD_URI_SAFE_ATTR: ["start"],
+  ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i, RETURN_DOM_FRAGMENT: true,
+};
 
 const escaped = (text) => text.replace(/[&<>"']/g, (each) => `&#${each.charCodeAt()};`);
 

@@ -6,7 +6,7 @@ import { Client } from "./langgraph.js";
 import { hashWith, headers, kept, lose, part, say, token } from "./page.js";
 import { guard, html, nothing, render, repeat } from "./rendering.js";
 
-const DRAFT = "palimpsest-draft-", MODE = "palimpsest-mode-", ENDED = "palimpsest-ended";
+const DRAFT = "palimpsest-draft-", MODE = "palimpsest-mode", ENDED = "palimpsest-ended";
 const WAIT = "An answer is still coming: wait for its end, or stop it.";
 const GONE = "This conversation is not there any more: it was deleted or erased elsewhere.";
 const BEAT = 5000; // milliseconds
@@ -41,12 +41,12 @@ const down = () => { log.scrollTop = log.scrollHeight; };
 function reason({ name, status, message = "" }) {
   if (!navigator.onLine) return "This device has no network. Try again once it has.";
   if (isAway({ name })) return "The server does not answer. Try again once it runs.";
-  if ([401, 403].includes(status)) return "Your token is not accepted any more: load the page again.";
+  if ([401, 403].includes(status)) return "Your token is not accepted any more.";
   const said = message.match(/"detail":"(.*?)"/)?.[1] ?? message;
   return said.replace(/ The provider says: .*$/s, "").slice(0, 300);
 }
 
-// Where one logs in, what is not sent yet stays in the tab alone, as the token does; there another one may log in later.
+// Where one logs in, what is not sent yet stays in the tab alone, as the token does.
 const drafts = token() ? sessionStorage : localStorage;
 const who = () => document.getElementById("view").dataset.who;
 const draft = (id) => `${DRAFT}${who()}-${id}`;
@@ -64,8 +64,8 @@ function point(how = "replaceState") {
 function leave(id = passing) {
   if (!id) return;
   const gone = fetch(`${root}threads/${id}`, { method: "DELETE", headers: headers(), keepalive: true });
-  gone.then((answer) => answer.ok || Promise.reject()).catch(() => say("The incognito chat could not be deleted: the server is away."));
-  passing = null;
+  gone.then(({ ok, status }) => ok || status === 404 || Promise.reject()).catch(() => say("The incognito chat could not be deleted: the server is away."));
+  if (id === passing) passing = null;
 }
 
 async function open(id, said = "Talk here, and see beside it what is remembered.") {
@@ -74,7 +74,7 @@ async function open(id, said = "Talk here, and see beside it what is remembered.
   leave();
   [thread, messages, seen, turn, failed, since, shown, editing, hint] = [id, [], "", null, null, null, MOST, "", id ? "" : said];
   cards.clear();
-  mode.value = sessionStorage.getItem(MODE + id) ?? "normal";
+  mode.value = (!id && sessionStorage.getItem(MODE)) || "normal";
   words.value = (mode.value !== "incognito" && drafts.getItem(draft(thread))) || "";
   paint();
   await quietly(look);
@@ -99,6 +99,7 @@ async function read() {
   if (!row) {
     const unsent = words.value || (turn?.sent && textOf(turn.sent)) || "";
     drafts.removeItem(draft(thread));
+    sessionStorage.setItem(MODE, mode.value);
     open("", GONE);
     words.value = unsent;
     keep();
@@ -111,7 +112,7 @@ async function read() {
   if (isOther()) return null;
   [seen, messages] = [now, values?.messages ?? []];
   if (!turn) failed = null;
-  if (!switched) sessionStorage.setItem(MODE + thread, (mode.value = row.metadata?.memory_mode ?? "normal"));
+  if (!switched) mode.value = row.metadata?.memory_mode ?? "normal";
   paint();
   return row;
 }
@@ -182,7 +183,7 @@ async function drew(details, message, sources) {
   if (!details.open || details.children.length > 1) return;
   const asked = messages.slice(0, place(message.id)).findLast(isHuman);
   const found = await part("sources", new URLSearchParams({ ...sources, message: asked ? textOf(asked) : "" })).catch(() => null);
-  details.append(found?.holder ?? "That cannot be read now.");
+  details.replaceChildren(details.children[0], found?.holder ?? "That cannot be read now.");
 }
 
 function edit(id) {
@@ -208,7 +209,7 @@ function anew(message) {
 // Shows what comes of a run, until it ends or another conversation is opened.
 async function follow(begin, { run = "", sent = null }) {
   const mine = line, now = { run, sent }, reading = new AbortController(), others = new Set();
-  [turn, failed, editing] = [now, null, ""];
+  [turn, failed] = [now, null];
   paint();
   down();
   // What was sent is begun all the same.
@@ -243,6 +244,7 @@ async function follow(begin, { run = "", sent = null }) {
 // Asks for an answer, to a message or to what stands there, in the place of the message `from`.
 function answer(sent, from) {
   if (turn) return say(WAIT);
+  editing = "";
   const mine = line, chosen = mode.value, was = thread;
   if (from) {
     messages = messages.slice(0, place(from));
@@ -252,11 +254,12 @@ function answer(sent, from) {
     await switched;
     const checkpoint = from && (await before(was, from));
     const id = was || (await client().threads.create({ metadata: { memory_mode: chosen } })).thread_id;
+    const isPassing = !was && chosen === "incognito";
     if (mine === line) {
       thread = id;
-      if (!was && chosen === "incognito") passing = id;
+      if (isPassing) passing = id;
       point();
-    } else if (!was && chosen === "incognito") leave(id);
+    } else if (isPassing) return leave(id) ?? [];
     return client().runs.stream(id, "chat", {
       input: sent && { messages: [{ role: "user", content: sent.content, id: sent.id }] },
       checkpoint, streamMode: ["messages", "values"], signal,
@@ -349,10 +352,9 @@ stopper.addEventListener("click", () => {
 mode.addEventListener("change", async () => {
   // What is said in one of them must not be read in the other.
   if (thread && (passing || mode.value === "incognito")) return goTo("");
-  sessionStorage.setItem(MODE + thread, mode.value);
   keep();
   paint();
-  if (!thread) return;
+  if (!thread) return sessionStorage.setItem(MODE, mode.value);
   switched = client().threads.update(thread, { metadata: { memory_mode: mode.value } });
   await switched.catch((error) => {
     say(reason(error));
@@ -379,15 +381,17 @@ document.body.addEventListener("erased", ({ detail }) => {
   point();
 });
 addEventListener("pagehide", () => {
-  if (passing) sessionStorage.setItem(ENDED, "The incognito chat ended as the page was left, and is deleted.");
-  leave();
+  if (!passing) return;
+  sessionStorage.setItem(ENDED, "The incognito chat ended as the page was left, and is deleted.");
+  open("");
 });
 const sync = () => document.hidden || box.hidden || [look, learned].forEach(quietly);
 document.addEventListener("visibilitychange", sync);
-// Maybe as another; or nobody, once a token is not accepted any more.
+// Maybe as another, or as nobody.
 document.body.addEventListener("entered", () => {
   box.hidden = !who();
   open(who() ? kept("chat") : "", sessionStorage.getItem(ENDED) ?? undefined);
   sessionStorage.removeItem(ENDED);
 });
 setInterval(sync, BEAT);
+box.hidden = false;

@@ -18,7 +18,7 @@ export function say(text) {
 }
 
 // What stands behind the # of the address, where servers do not log it: the words that are searched for (`text`), and the
-// conversation that is open (`chat`). Each is set without the other.
+// conversation that is open (`chat`).
 export const kept = (name) => new URLSearchParams(location.hash.slice(1)).get(name) ?? "";
 export function hashWith(name, value) {
   const all = new URLSearchParams(location.hash.slice(1));
@@ -40,7 +40,7 @@ export async function part(path, body) {
   if (!answer.ok) throw new Error(String(answer.status));
   const holder = document.createElement("div");
   holder.append(...page.getElementById("view").childNodes);
-  return { holder, answer, since: answer.headers.get("X-Since") ?? "" };
+  return { holder, answer };
 }
 
 // As attributes: a form's own `id` is its field of that name.
@@ -48,13 +48,15 @@ const idOf = (node) => node.getAttribute?.("id") || "";
 const nameOf = (node) => `${node.nodeName} ${node.getAttribute?.("name") ?? ""}`;
 
 // Makes of an element what another one is. An element of the same id stays itself: with what is typed in it, the keyboard's
-// place, and what somebody opened. A row in which somebody writes is left alone by what the page does by itself.
-function morph(old, next, isLook) {
+// place, and what somebody opened. A row in which somebody writes is left alone by what the page does by itself; until it is
+// sent, it stays an edit of what they were shown.
+function morph(old, next, isLook, form) {
   if (old.nodeType !== Node.ELEMENT_NODE) {
     if (old.data !== next.data) old.data = next.data;
     return;
   }
   if (isLook && old.matches(".editing") && next.matches(".editing")) return;
+  if (old.name === "revision" && old.form !== form) return;
   for (const { name } of [...old.attributes]) if (name !== "open" && !next.hasAttribute(name)) old.removeAttribute(name);
   for (const { name, value } of next.attributes) if (name !== "open" && old.getAttribute(name) !== value) old.setAttribute(name, value);
   const own = new Map([...old.children].filter(idOf).map((each) => [idOf(each), each]));
@@ -72,7 +74,7 @@ function morph(old, next, isLook) {
     const kept = mine?.nodeName === child.nodeName ? mine : isLike ? at : null;
     if (kept && kept === at) at = at.nextSibling;
     else old.insertBefore(kept ?? child, at);
-    if (kept) morph(kept, child, isLook);
+    if (kept) morph(kept, child, isLook, form);
     else if (mine) mine.remove();
   }
   while (at) drop();
@@ -92,9 +94,11 @@ let underWay = 0;
 let changing = Promise.resolve();
 
 // A server that is away is told above all parts of the page, until it is back.
+let waiting = 0; // once, whoever asked in vain
 export function lose() {
   away.hidden = false;
-  setTimeout(look, 3000);
+  clearTimeout(waiting);
+  waiting = setTimeout(look, 3000);
 }
 
 // Shows an address. `form`: what was sent, with its `body`. `text`: what is searched for. `how`: what becomes of the browser's
@@ -127,14 +131,13 @@ export async function show(address, wanted = {}) {
   return answer.ok;
 }
 
-function refused(status, isLook) {
+async function refused(status, isLook) {
   if (status === 401 || status === 403) {
-    const why = token() ? "This token is not accepted." : "";
+    const had = token();
     sessionStorage.removeItem(TOKEN);
-    show(location.href).then(() => {
-      document.body.dispatchEvent(new Event("entered")); // or nobody is there any more
-      if (why) say(why);
-    });
+    await show(location.href);
+    document.body.dispatchEvent(new Event("entered"));
+    if (had) say("This token is not accepted.");
   } else if (!isLook) say(`The server refused this (${status}). Try again in a moment.`);
   return false;
 }
@@ -160,7 +163,7 @@ function apply(page, answer, { form, text, how = "", isLook, isFind, isElsewhere
   if (!isLook) for (const all of document.querySelectorAll("[data-all]")) all.checked = false;
   morph(document.getElementById("parts"), page.getElementById("parts"));
   if (next.dataset.shows !== view.dataset.shows) view.replaceChildren();
-  morph(view, next, isLook);
+  morph(view, next, isLook, form);
   document.title = page.title;
   if (document.getElementById("choose-all")?.checked) tick(true);
   const goBack = (place) => place !== document.activeElement && place.focus({ preventScroll: true });
@@ -255,7 +258,7 @@ document.addEventListener("click", (event) => {
     asking?.focus();
     return;
   }
-  if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  if (!link || link.target || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   const goal = link.getAttribute("href");
   if (goal.startsWith("#")) {
     const place = document.getElementById(goal.slice(1));
@@ -333,10 +336,11 @@ document.addEventListener("keydown", (event) => {
 });
 
 // The chat needs who one is, and the SDK; where that is not built, the page says so.
-async function chat() {
-  if (document.querySelector("[data-login]")) return;
+async function chat(shown) {
+  if (document.querySelector("[data-login]") && !token()) return;
   try {
     await import("./chat.js");
+    await shown;
     document.body.dispatchEvent(new Event("entered"));
   } catch {
     const place = document.getElementById("chat");
@@ -346,8 +350,9 @@ async function chat() {
 }
 
 const find = document.getElementById("find");
+let first; // what is shown of it
 if (document.querySelector("[data-login]") ? token() : kept("text")) {
   view.hidden = true; // what is found is not all that is there
-  await show(location.href).finally(() => { view.hidden = false; });
+  first = show(location.href).finally(() => { view.hidden = false; });
 } else if (find?.matches("[data-live]") && isTyped(find)) seek(find, find); // before this script was there
-chat();
+chat(first);
