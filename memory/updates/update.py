@@ -250,8 +250,12 @@ class Drain(Job):
         # After the last portion of all, what is left is read with the rest.
         keys = claim.keys if rest or claim.at + 1 < len(self._batches) else None
         # A transaction reads each thing once: receipts and lines, which are written below, come in this batch.
-        (there, control), outcome, _, _ = yield from side_by_side(
-            side_by_side(outbox.read_entries(owner, keys), read_control(owner)),
+        (there, control, flushed), outcome, _, _ = yield from side_by_side(
+            side_by_side(
+                outbox.read_entries(owner, keys),
+                read_control(owner),
+                learned.read_flushed(owner, last.thread_id, last.epoch),
+            ),
             change_facts(owner, found, thread_id=last.thread_id, epoch=last.epoch, now=now, config=self.config),
             side_by_side(
                 self._hold(claim.keys),
@@ -267,8 +271,10 @@ class Drain(Job):
         new = tuple(message.id for message in portion if not message.seen and message.id not in later)
         receipt = UpdateReceipt.of(outcome, time=now, thread_id=last.thread_id, messages=new, epoch=last.epoch)
         yield from write_receipt(owner, last.key if is_done else digest(last.key, *sorted(later)), receipt)
-        flushed = claim.reading.flushed_after(later, found.orders, self.config.seen_limit)
-        yield from learned.write_flushed(owner, last.thread_id, last.epoch, flushed)
+        # A turn may have taken words out of it, while the model was asked, that are to be read again.
+        reading = replace(claim.reading, flushed=flushed)
+        after = reading.flushed_after(later, found.orders, self.config.seen_limit)
+        yield from learned.write_flushed(owner, last.thread_id, last.epoch, after)
         if is_done:
             yield from self._tell(claim, control, found)
             yield from outbox.change(owner, claim.batch, ())

@@ -1,7 +1,9 @@
 """A thread that goes on from another branch: what was learned on the one that it left counts only if it comes back."""
 
+import asyncio
 import json
 import re
+import threading
 from contextlib import suppress
 from dataclasses import replace
 from random import Random
@@ -178,6 +180,22 @@ async def test_the_same_words_that_are_sent_again_in_the_place_of_a_message_are_
     await say(talk, "I like figs.")
     assert await talk.learn() == ["Likes figs", "Likes plums"]
     assert talk.read() == {"Hello.": 1, "I like figs.": 3, "I like plums.": 1}
+
+
+async def test_words_that_are_said_again_while_an_update_is_under_way_are_learned_again() -> None:
+    talk = await chat("graph", "Hello.", "I like figs.")
+    await fork(talk, "I like figs.", "I like plums.")
+
+    def says_them_again(messages: list[BaseMessage]) -> str:
+        talk.memory.respond = learns
+        turn = threading.Thread(target=asyncio.run, args=(say(talk, "I like figs."),))
+        turn.start()
+        turn.join()
+        return learns(messages)
+
+    talk.memory.respond = says_them_again
+    await talk.learn()
+    assert await talk.learn() == ["Likes figs", "Likes plums"]
 
 
 @DOORS
