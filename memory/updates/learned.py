@@ -55,6 +55,7 @@ def learned_in(note: Mapping[str, Any], draft: Entry) -> dict[str, Entry]:
             messages=tuple(StoredMessage(*each) for each in one.messages),
         )
         for one in read_as(_Note, note, ()).learned
+        if one.messages
     ]  # fmt: skip
     return {turn.key: turn for turn in turns}
 

@@ -294,6 +294,15 @@ def test_a_program_that_gives_only_the_newest_messages_loses_nothing() -> None:
     assert sorted(fact.content for fact in FactStore(talk.store, "ada").list()) == sorted(f"Likes {n}" for n in names)
 
 
+@pytest.mark.parametrize("learned", [[{"created": 9e9, "messages": []}], [{}], "nothing", None])
+async def test_a_note_that_a_hand_garbled_keeps_no_turn_from_being_learned(learned: Any) -> None:
+    talk = await chat("graph", "I like figs.")
+    (note,) = [item for item in talk.store.search((), limit=1000) if "learned" in item.value]
+    await talk.store.aput(note.namespace, note.key, {**note.value, "learned": learned})
+    await say(talk, "I like plums.")
+    assert await talk.learn() == ["Likes figs", "Likes plums"]
+
+
 async def test_what_was_said_in_a_run_beside_stays() -> None:
     talk = await chat("graph", "Hello.")
     asked = {"messages": [HumanMessage("I like pears.")]}
