@@ -92,7 +92,7 @@ def write(facts: FactSet, draft: Fact) -> Fact:
 def restore(facts: FactSet, fact_id: str) -> Fact:
     """Make a fact that is history an active one, as it was last; at the limit, in the weakest's place.
 
-    One that was replaced takes its place again: what replaced it goes to history, from where it comes back likewise.
+    One that was replaced takes its place again: what has it goes to history, from where it comes back likewise.
 
     Raises:
         FactNotFound: If no fact that went has the id, or another one says what it said.
@@ -103,7 +103,8 @@ def restore(facts: FactSet, fact_id: str) -> Fact:
         raise FactNotFound(fact_id)
     if gone.status == "evicted":  # nobody decided that it goes, so it comes back as if it was said again
         return create(facts, gone.content, gone.category, gone.confidence, source=gone.source, pinned=gone.pinned)
-    wrong = facts.rows.get(gone.replaced_by)
+    heirs = _heirs(gone, {fact.id: fact for fact in facts.every})
+    wrong = facts.rows.get(heirs[-1]) if heirs else None
     replaced = (wrong,) if wrong is not None and wrong.status == "active" else ()
     if facts.is_full() and not replaced:
         raise MemoryFull(facts.config.max_facts)

@@ -318,6 +318,10 @@ def test_what_was_replaced_takes_its_place_again_and_what_replaced_it_comes_back
     assert [fact.content for fact in fact_set.gone()] == ["Lives in Bergen"]
     rules.restore(fact_set, bergen.id)
     assert contents_of(fact_set) == {"Lives in Bergen"}
+    # Also what was replaced again meanwhile.
+    fact_set.supersede(fact_set.rows[bergen.id], rules.write(fact_set, draft("Lives in Narvik")))
+    rules.restore(fact_set, oslo)
+    assert contents_of(fact_set) == {"Lives in Oslo"}
 
 
 def test_what_comes_back_from_the_bin_has_no_end_that_is_over_and_keeps_to_the_limit() -> None:
