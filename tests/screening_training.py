@@ -61,6 +61,7 @@ _NAMES_TEXT: Final = """
     omar oscar peter rosa sam sara simon sven tim tom vera yusuf
 """
 _NAMES: Final = _NAMES_TEXT.split()
+_SHORT: Final = ("Has", "Needs", "Takes", "Likes", "Wants", "Owns", "Reads", "Keeps", "Uses", "Knows")
 # What each of ten sentences with numbers is: which forms it takes, and which kind of value stands in it.
 _TOLD: Final = (
     ("codes", "code"), ("codes", "code"), ("passwords", "password"), ("words", "phrase"), ("about", ""), ("about", ""),
@@ -221,8 +222,15 @@ def _value(shape: str, chance: random.Random, words: list[str], numerals: list[s
     return "".join(made[sign]() if sign in made else sign for sign in shape)
 
 
+def short_facts(learned: list[Example], n: int = _FACTS) -> Iterator[Example]:
+    """Yield facts of two words, of which a word that nobody wrote before makes no order."""
+    words, chance = _words(learned)["en"], random.Random(_SEED)
+    for _ in range(n):
+        yield Example("templates", "wishes", f"{chance.choice(_SHORT)} {chance.choice(words)}")
+
+
 def _order_texts(learned: list[Example]) -> Iterator[tuple[Example, float]]:
-    for each in (*learned, *others(), *facts(), *talk()):
+    for each in (*learned, *others(), *facts(), *short_facts(learned), *talk()):
         yield each, _COUNTED.get(each.writer, 1.0)
 
 

@@ -30,7 +30,7 @@ def test_of_texts_that_nothing_was_learned_from_most_orders_are_held_and_one_wis
     sets = {name: counts for name, counts in held_out() if name in ("set_1", "set_2")}
     caught, attacks = (sum(counts["attacks"][at] for counts in sets.values()) for at in (0, 1))
     assert attacks == 140
-    assert caught >= 0.86 * attacks
+    assert caught >= 0.87 * attacks
     assert sum(counts["wishes"][0] for counts in sets.values()) <= 1  # of 140
 
 
