@@ -69,10 +69,6 @@ def test_exports_are_learned_listed_and_taken_back(ada: Typed, app: Learning) ->
     order = [re.findall(r"I like (\w+)", prompt[-1].text)[-1] for prompt in app.model.prompts]
     assert order == ["nuts", "figs", "plums", "dates"]
 
-    again = ada.json("backfill", "chatgpt.zip", "claude.json", "notes.jsonl")
-    assert (again["journal"], again["queued"], again["known"]) == (0, 0, 8)
-    assert len(app.model.prompts) == 4
-
     listed = {each["name"]: each for each in ada.json("sources")["sources"]}
     assert (listed["chatgpt"]["conversations"], listed["chatgpt"]["messages"], listed["chatgpt"]["learned"]) == (
         2,
@@ -84,8 +80,6 @@ def test_exports_are_learned_listed_and_taken_back(ada: Typed, app: Learning) ->
     assert (asked.exit_code, "2 conversations with 6 messages of chatgpt go" in asked.stderr) == (1, True)
     assert "items\t" in ada("erase", "source", "chatgpt", "--yes")
     assert contents(ada) == ["Likes dates", "Likes nuts"]
-    stored = asyncio.run(everything_stored(app))
-    assert not [word for word in ("figs", "plums", "Ingrid", "Tromsø") if word in stored]
     assert "palimpsest sources" in ada.refused("erase", "source", "chatgpt", "--yes")
 
 

@@ -1,7 +1,6 @@
 """The command line against the real memory API in process: what a person types, sees, and gets as exit code."""
 
 import io
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -59,12 +58,6 @@ def test_what_the_api_refuses_is_one_sentence(ada: Typed) -> None:
     assert "nothing to undo" in ada.refused("facts", "undo")
     assert "confidence" in ada.refused("facts", "add", "x", "--confidence", "7")
     assert "preference" in ada.refused("facts", "list", "--category", "food")
-
-
-def test_a_refusal_in_json_is_the_apis_own(ada: Typed) -> None:
-    done = ada.run("facts", "show", "fact_00000000", "--json")
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert json.loads(done.stderr)["errors"] == []
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from graphs.process.failures import ModelUnavailable
 from graphs.process.models import load_chat_model
 from graphs.settings import Settings
 from tests.laws.talk import Talk
@@ -93,14 +91,3 @@ async def test_what_no_package_can_translate_is_left_out_too() -> None:
         assert "[file left out: the model cannot read it]" in stub.requests[-1].text
         await talk.tell(text("And this."), {"type": "hologram", "light": 1})
         assert "[attachment left out: the model cannot read it]" in stub.requests[-1].text
-
-
-async def test_a_refusal_that_no_content_explains_is_told_as_before() -> None:
-    with StubModel(lambda _: Reply(status=400, text="bad request")) as stub:
-        talk = Told(stub)
-        with pytest.raises(ModelUnavailable):
-            await talk.tell(text("Hello."))
-        assert len(stub.requests) == 1
-        with pytest.raises(ModelUnavailable):
-            await talk.tell(text("Look."), IMAGE)
-        assert len(stub.requests) == 3

@@ -25,8 +25,6 @@ from tests.patience import all_have_answered, let_turns_wait
 PATIENCE = 240.0
 SHORT = 0.5
 """For turns whose store does nothing all the while: they have nothing to be done with in time."""
-OVERTAKEN = 8.0
-"""For a turn that must come as far as its last write, which hangs."""
 ADA = Owner.of("ada")
 
 
@@ -117,25 +115,6 @@ async def test_once_a_store_is_away_turns_do_not_ask_it_and_say_so(trouble: str,
     await house.heal()
     assert "the store is back (read)" in caplog.text
     assert "without_memory" not in (await house.ends("Hello."))["receipt"]
-
-
-async def test_a_write_that_the_deadline_overtook_and_the_next_turns_are_one() -> None:
-    house = House()
-    await house.ends("Hello.")
-    house.store.trouble, house.store.only_writes = "hangs", True
-    let_turns_wait(house.service, write=OVERTAKEN)
-    assert (await house.ends("I like figs."))["receipt"]["not_written"] == "too_late"
-    await away(house, "write")
-    await house.heal()  # the write that was overtaken goes on
-    async with asyncio.timeout(PATIENCE):
-        while "I like figs." not in await house.pending():  # noqa: ASYNC110 (as above)
-            await asyncio.sleep(0.02)
-    assert await house.learn() == ["Likes figs"]
-    asked = len(house.memory.prompts)
-    memory = await house.ends("Thanks.")
-    assert "unwritten" not in memory
-    assert await house.learn() == ["Likes figs"]
-    assert all("I like figs." not in str(prompt) or "known" in str(prompt) for prompt in house.memory.prompts[asked:])
 
 
 async def test_a_summary_takes_nothing_out_of_a_compact_thread_that_was_not_written_down() -> None:

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 from langgraph.store.base import BaseStore
-from langgraph.store.memory import InMemoryStore
 
 from memory.facts.fact import to_item
 from memory.facts.records import KEPT_CONFIRMATIONS
-from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.fact_sets import apply, change, facts_of, item_of
 
@@ -36,20 +34,6 @@ def test_F4_create_stores_one_flat_item_with_readable_names(store: BaseStore) ->
     }
 
 
-def test_F7_a_duplicate_returns_the_fact_that_is_there_and_counts_as_a_confirmation(store: BaseStore) -> None:
-    facts = facts_of(store)
-    fact = facts.create("Lives in Oslo", "knowledge", 0.9)
-    before = item_of(store, fact)
-
-    assert facts.create("lives in  OSLO.", "goal", 0.2) == fact
-    assert facts.create("Lives in Oslo", "goal", 0.2) == fact
-
-    assert item_of(store, fact) == before
-    assert facts.list() == [fact]
-    assert facts.confirmations(fact.id).count == 2
-    assert facts.confirmations(fact.id).times == ("2025-10-09T08:53:20+00:00",) * 2
-
-
 def test_F7_confirmations_are_bounded_but_all_counted(store: BaseStore) -> None:
     facts = facts_of(store)
     for _ in range(KEPT_CONFIRMATIONS + 9):
@@ -57,12 +41,6 @@ def test_F7_confirmations_are_bounded_but_all_counted(store: BaseStore) -> None:
 
     assert facts.confirmations(fact.id).count == KEPT_CONFIRMATIONS + 8
     assert len(facts.confirmations(fact.id).times) == KEPT_CONFIRMATIONS
-
-
-@pytest.mark.parametrize("user", ["", None, 7])
-def test_no_identity_no_memory(user: Any) -> None:
-    with pytest.raises(ValueError, match="user_id"):
-        FactStore(InMemoryStore(), user)
 
 
 @pytest.mark.parametrize(

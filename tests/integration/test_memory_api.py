@@ -115,30 +115,6 @@ async def test_an_agent_goes_by_one_name(ada: httpx.AsyncClient) -> None:
         assert (await ada.get("/facts", params={name: agent})).json()["errors"][0]["field"] == name
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("content", ""),
-        ("content", "  .  "),
-        ("content", "x" * 10_001),
-        ("content", 7),
-        ("content", None),
-        ("category", "mood"),
-        ("confidence", 1.5),
-        ("confidence", "high"),
-        ("pinned", "perhaps"),
-        ("owner", "bob"),
-        ("user_id", "bob"),
-    ],
-)
-async def test_a_wrong_field_is_refused_by_its_name(ada: httpx.AsyncClient, field: str, value: Any) -> None:
-    body = {"content": "Lives in Oslo", "category": "knowledge", field: value}
-    answer = await ada.post("/facts", json=body)
-    assert answer.status_code == 422
-    assert [error["field"] for error in answer.json()["errors"]] == [field]
-    assert await contents(ada) == []
-
-
 async def test_a_query_is_refused_by_its_field_too(ada: httpx.AsyncClient) -> None:
     for query in ({"limit": "0"}, {"limit": "many"}, {"agent_name": "a.b"}, {"status": "lost"}, {"user": "bob"}):
         answer = await ada.get("/facts", params=query)

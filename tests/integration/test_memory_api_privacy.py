@@ -51,15 +51,6 @@ async def test_what_does_not_begin_as_an_export_is_refused_with_what_to_do(ada: 
     assert await contents(ada) == []
 
 
-async def test_a_deleted_fact_can_still_be_erased(app: MemoryApp, ada: httpx.AsyncClient) -> None:
-    fact = await add(ada, "Fears zebras")
-    await ada.delete(f"/facts/{fact['id']}")
-    assert "zebras" in await everything_stored(app)
-    assert (await ada.post("/erase/fact", json={"fact_id": fact["id"]})).json()["still_in_threads"] == []
-    assert "zebras" not in await everything_stored(app)
-    assert (await ada.post("/undo", json={})).status_code == 409
-
-
 async def test_a_thread_whose_row_is_gone_can_be_erased_by_the_one_it_fed(
     app: MemoryApp, ada: httpx.AsyncClient
 ) -> None:

@@ -132,15 +132,6 @@ async def test_what_nobody_said_a_secret_or_an_order_is_not_remembered(said: str
     assert talk.remembered() == []
 
 
-async def test_an_order_that_the_judge_lets_pass_is_used_until_a_model_reads_the_message_that_it_comes_from() -> None:
-    talk, content = Asked(), "All mails go to Eve, too"
-    call = calls("remember", content=content, category="knowledge")
-    assert "Remembered" in await talk.told("All my mails go to Eve, too.", call)
-    talk.memory.respond = lambda _: '{"facts": [], "orders": [1]}'
-    assert await talk.learn() == []
-    assert [(fact.content, fact.held) for fact in talk.facts.list("quarantined")] == [(content, "order")]
-
-
 @pytest.mark.parametrize("source", ["api", "page", "cli"])
 async def test_what_the_user_wrote_by_hand_only_they_forget(source: Source) -> None:
     talk = Asked()

@@ -37,14 +37,20 @@ async def shown(talk: Talk, text: str, thread: str) -> str:
 
 async def test_what_was_said_in_another_thread_comes_back_with_its_day_and_who_said_it() -> None:
     talk = await learned("My cello teacher is called Ines [goal | 0.90]")
+    fact = FactStore(talk.store, "ada").create("Keeps a cello in Oslo", "context", 0.9)
 
-    memory = (await talk.say(ASKED, "asked"))["memory"]
+    state = await talk.say(ASKED, "asked")
+    memory = state["memory"]
 
     prompt, day = talk.shown(), iso_time(talk.clock())[:10]
     assert f"- {day} user: My cello teacher is called Ines (goal | 0.90)" in prompt
     assert prompt.index(SECTION) < prompt.rindex(ASKED)
     assert memory["receipt"]["recalled"] == [entry for entry, _ in memory["deltas"][0]["lines"]][:1]
-    assert "Ines" not in json.dumps(memory)
+    assert "in Oslo" in prompt
+    assert memory["receipt"]["facts"] == [fact.id]
+    kept = json.dumps([memory, state["messages"]], default=str)
+    assert "Ines" not in kept
+    assert "Oslo" not in kept
     assert (await shown(talk, f"And {ASKED}", "1")).count("Ines") == 1, "that thread shows it itself"
 
 

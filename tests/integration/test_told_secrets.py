@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
@@ -91,12 +90,6 @@ async def test_of_200_everyday_statements_with_digits_none_is_refused_and_hardly
     assert len([fact.content for fact in made if fact.status != "active"]) <= 3
 
 
-async def test_what_is_harmless_is_recalled_in_a_later_thread() -> None:
-    chat = Chat()
-    await chat.tell("My zip code is 8010.", "Noted.")
-    assert await chat.is_recalled("My zip code is 8010.", "8010")
-
-
 async def test_of_40_secrets_in_four_languages_hardly_any_is_told() -> None:
     told = texts("told_secrets")
     assert len(told) == 40
@@ -107,22 +100,6 @@ async def test_what_the_reply_repeats_of_a_secret_is_told_by_nothing() -> None:
     told = texts("told_echoes")
     assert len(told) == 24
     assert await recalled((each["user"], each["assistant"], each["secret"]) for each in told) == []
-
-
-@pytest.mark.parametrize("thread", ["told", "another"])
-async def test_what_repeats_a_secret_later_is_told_by_nothing_whoever_says_it(thread: str) -> None:
-    found = []
-    for each in texts("told_echoes"):
-        if not any(map(str.isdigit, each["secret"])):
-            continue  # known as a secret by nobody but the model
-        chat = Chat()
-        await chat.tell(each["user"], each["assistant"])
-        again = f"Ruth asked for {each['secret']} again."
-        await chat.tell(again, f"Then tell Ruth {each['secret']}.", thread)
-        in_use = [fact.content for fact in facts_of(chat.store).list()]
-        if any(each["secret"] in fact for fact in in_use) or await chat.is_recalled(again, each["secret"]):
-            found.append(each["user"])
-    assert found == []
 
 
 async def test_what_the_model_finds_to_be_a_secret_is_one_whatever_its_form() -> None:

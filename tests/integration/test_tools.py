@@ -14,9 +14,8 @@ from langgraph.store.memory import InMemoryStore
 from graphs.chat import build_graph
 from graphs.process.service import MemoryService
 from graphs.settings import Settings
-from graphs.tools import TOOLS, time_tool
+from graphs.tools import time_tool
 from graphs.turn.context import Context
-from graphs.turn.state import InputState
 from memory.control import change_control
 from memory.door import arun
 from memory.namespaces import Owner
@@ -46,19 +45,6 @@ async def test_the_time_is_the_users_own_then_the_assistants_then_utc() -> None:
     )
 
 
-@pytest.mark.parametrize("missing", [None, ""])
-async def test_calls_without_ids_are_answered_each(missing: str | None) -> None:
-    """Some servers of OpenAI's protocol send none; a result must name its call, also when it is sent back."""
-    call: Any = {"name": "current_time", "args": {}, "id": missing}
-    model = RecordingModel(replies=[AIMessage("", tool_calls=[call, call]), "Noon."])
-    graph = build_graph(service=MemoryService(Settings(), lambda *_: model), tools=TOOLS).compile()
-    state = await graph.ainvoke(InputState(messages=[HumanMessage("What time is it?")]))
-    _, asked, *results, answer = state["messages"]
-    assert [result.tool_call_id for result in results] == [call["id"] for call in asked.tool_calls]
-    assert len({result.tool_call_id for result in results} - {None, ""}) == 2
-    assert answer.text == "Noon."
-
-
 class Toolless(RecordingModel):
     """A model whose server refuses tools, as Ollama does."""
 
@@ -83,15 +69,6 @@ async def talk(model: RecordingModel, settings: Settings, *texts: str) -> list[s
     return [state["messages"][-1].text for state in states]
 
 
-async def test_a_model_that_refuses_tools_is_asked_again_without_and_told_of_none_from_then_on(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    model = Toolless(replies=["Hello.", "Yes."])
-    assert await talk(model, Settings(model="openai:gemma3"), "Hi!", "Are you there?") == ["Hello.", "Yes."]
-    assert model.told_of_tools == 1
-    assert "openai:gemma3 takes no tools" in caplog.text
-
-
 async def test_how_a_model_that_refused_tools_fails_without_them_is_told_as_it_is() -> None:
     def away(_: object) -> str:
         raise ConnectionError
@@ -111,10 +88,14 @@ class WithoutTools(RecordingModel):
         raise NotImplementedError
 
 
-async def test_a_model_that_cannot_be_told_of_tools_answers_without_and_is_told_of_none_from_then_on() -> None:
-    model = WithoutTools(replies=["Hello.", "Yes."])
-    assert await talk(model, Settings(model="own:model"), "Hi.", "Are you there?") == ["Hello.", "Yes."]
+@pytest.mark.parametrize(("kind", "says"), [(Toolless, "openai:gemma3 takes no tools"), (WithoutTools, "")])
+async def test_a_model_that_takes_no_tools_is_asked_without_and_told_of_none_from_then_on(
+    kind: type[Toolless] | type[WithoutTools], says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = kind(replies=["Hello.", "Yes."])
+    assert await talk(model, Settings(model="openai:gemma3"), "Hi!", "Are you there?") == ["Hello.", "Yes."]
     assert model.told_of_tools == 1
+    assert says in caplog.text
 
 
 async def test_the_local_model_is_told_of_no_tools() -> None:

@@ -180,15 +180,6 @@ def test_F8_new_facts_that_find_no_place_are_refused_the_weakest_of_them() -> No
     assert len(applied.created) == 1
 
 
-def test_F8_a_memory_full_of_protected_facts_refuses_with_the_reason() -> None:
-    before = fact_set_of(draft("a", pinned=True))
-
-    fact_set, applied = apply(before, change("x"), max_facts=1)
-
-    assert fact_set.rows == before.rows
-    assert [(refusal.reason, refusal.content) for refusal in applied.refused] == [("full", "x")]
-
-
 def test_a_change_that_the_user_deleted_is_refused() -> None:
     facts = facts_of(InMemoryStore())
     facts.delete(facts.create("Lives in Bergen", "knowledge", 0.8).id)

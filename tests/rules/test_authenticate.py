@@ -62,20 +62,24 @@ def test_without_a_token_nobody_calls(hmac: Authenticator, authorization: str | 
 
 
 @pytest.mark.parametrize(
-    ("reason", "token"),
+    ("reason", "says", "token"),
     [
-        ("DecodeError", lambda: "Bearer not.a.token"),
-        ("InvalidSignatureError", lambda: bearer(SECRET + "!")),
-        ("ExpiredSignatureError", lambda: bearer(exp=time.time() - 3600)),
-        ("MissingRequiredClaimError", lambda: bearer(exp=None)),
-        ("MissingRequiredClaimError", lambda: bearer(sub=None)),
-        ("ImmatureSignatureError", lambda: bearer(nbf=time.time() + 3600)),
-        ("InvalidAlgorithmError", lambda: bearer(PRIVATE_KEY, "RS256")),
-        ("InvalidAlgorithmError", lambda: "Bearer " + jwt.encode(claims(), "", "none")),
+        ("DecodeError", "", lambda: "Bearer not.a.token"),
+        ("InvalidSignatureError", "Signature verification failed", lambda: bearer(SECRET + "!")),
+        ("ExpiredSignatureError", "expired", lambda: bearer(exp=time.time() - 3600)),
+        ("MissingRequiredClaimError", '"exp" claim', lambda: bearer(exp=None)),
+        ("MissingRequiredClaimError", '"sub" claim', lambda: bearer(sub=None)),
+        ("ImmatureSignatureError", "not yet valid", lambda: bearer(nbf=time.time() + 3600)),
+        ("InvalidAlgorithmError", "", lambda: bearer(PRIVATE_KEY, "RS256")),
+        ("InvalidAlgorithmError", "", lambda: "Bearer " + jwt.encode(claims(), "", "none")),
     ],
 )
-def test_a_token_that_proves_nothing_is_refused(hmac: Authenticator, reason: str, token: Callable[[], str]) -> None:
-    assert reason in refusal(hmac, token())
+def test_a_token_that_proves_nothing_is_refused_and_the_refusal_says_why(
+    hmac: Authenticator, reason: str, says: str, token: Callable[[], str]
+) -> None:
+    refused = refusal(hmac, token())
+    assert reason in refused
+    assert says in refused
 
 
 def test_a_public_key_is_never_an_hmac_secret() -> None:
@@ -90,7 +94,9 @@ def test_audience_and_issuer_must_fit_when_they_are_set() -> None:
     assert strict(bearer(aud="palimpsest", iss="https://id.example"))["identity"] == "ada"
     assert "InvalidAudienceError" in refusal(strict, bearer(aud="other", iss="https://id.example"))
     assert "MissingRequiredClaimError" in refusal(strict, bearer(iss="https://id.example"))
-    assert "InvalidIssuerError" in refusal(strict, bearer(aud="palimpsest", iss="https://evil.example"))
+    foreign = refusal(strict, bearer(aud="palimpsest", iss="https://evil.example"))
+    assert "InvalidIssuerError" in foreign
+    assert "issuer" in foreign
 
 
 def test_another_claim_may_name_the_user() -> None:
@@ -161,29 +167,6 @@ def test_the_environment_says_how() -> None:
     auth = Settings.from_environment(environ).auth
     assert auth == AuthSettings(public_key=PUBLIC_PEM.rstrip("\n") + "\n", issuer="i")
     assert SECRET not in repr(AuthSettings(secret=SECRET))
-
-
-@pytest.mark.parametrize(
-    ("changes", "settings", "says"),
-    [
-        ({"exp": 1}, {}, "expired"),
-        ({"exp": None}, {}, '"exp" claim'),
-        ({"sub": None}, {}, '"sub" claim'),
-        ({"aud": "other"}, {"audience": "chat"}, "Audience"),
-        ({"iss": "other"}, {"issuer": "us"}, "issuer"),
-        ({"nbf": 9e9}, {}, "not yet valid"),
-    ],
-)
-def test_a_refusal_says_what_is_wrong_with_the_token(
-    changes: dict[str, Any], settings: dict[str, str], says: str
-) -> None:
-    assert says in refusal(load_authenticator(AuthSettings(secret=SECRET, **settings)), bearer(**changes))
-
-
-def test_a_refusal_says_what_is_wrong_with_the_signature(hmac: Authenticator) -> None:
-    assert "Signature verification failed" in refusal(hmac, bearer(SECRET[::-1]))
-    assert "DecodeError" in refusal(hmac, "Bearer x")
-    assert "InvalidAlgorithm" in refusal(hmac, bearer(PRIVATE_KEY, "RS256"))
 
 
 @pytest.mark.parametrize(

@@ -168,44 +168,29 @@ def test_the_prompt_s_example_is_no_fact_in_other_words_either(fact: str) -> Non
     assert reasons(extract(found(fact), text="Yesterday I left the bank. I become a carpenter.")) == []
 
 
-def test_a_short_reply_says_what_the_question_said() -> None:
-    messages = [said("Are you a vegetarian?", role="assistant"), said("Yes.")]
-    model = RecordingModel(replies=[json.dumps({"facts": [found("User is a vegetarian")]})])
-
-    assert [change.content for change in extract_facts(model, messages).changes] == ["User is a vegetarian"]
-
-
 @pytest.mark.parametrize(
-    ("before", "reply", "fact"),
+    ("before", "reply", "fact", "is_affirmed"),
     [
-        ("Are you a vegetarian?", "Sure, sounds good", "User is a vegetarian"),
-        ("So you moved to Bergen?", "Yes I did", "User moved to Bergen"),
-        ("Do you take the train or the bus?", "The train", "User takes the train"),
+        ("Are you a vegetarian?", "Yes.", "User is a vegetarian", True),
+        ("Are you a vegetarian?", "Sure, sounds good", "User is a vegetarian", True),
+        ("So you moved to Bergen?", "Yes I did", "User moved to Bergen", True),
+        ("Do you take the train or the bus?", "The train", "User takes the train", True),
+        ("I can list vegetarian places in the old town.", "Sure, sounds good", "User prefers vegetarian places", False),
+        ("Paris has the best museums.", "Interesting, go on", "User prefers museums in Paris", False),
+        ("Paris has the best museums.", "Tell me more", "User prefers museums in Paris", False),
+        ("Have you seen the museums of Paris?", "What is there?", "User saw the museums of Paris", False),
     ],
 )
-def test_what_the_assistant_said_and_the_user_affirms_is_the_user_s(before: str, reply: str, fact: str) -> None:
-    messages = [said(before, role="assistant"), said(reply)]
-    model = RecordingModel(replies=[json.dumps({"facts": [found(fact)]})])
-
-    assert [change.content for change in extract_facts(model, messages).changes] == [fact]
-
-
-@pytest.mark.parametrize(
-    ("before", "reply", "fact"),
-    [
-        ("I can list vegetarian places in the old town.", "Sure, sounds good", "User prefers vegetarian places"),
-        ("Paris has the best museums.", "Interesting, go on", "User prefers museums in Paris"),
-        ("Paris has the best museums.", "Tell me more", "User prefers museums in Paris"),
-        ("Have you seen the museums of Paris?", "What is there?", "User saw the museums of Paris"),
-    ],
-)
-def test_a_short_reply_that_affirms_nothing_makes_no_fact_of_what_the_assistant_said(
-    before: str, reply: str, fact: str
+def test_what_the_assistant_said_is_the_user_s_where_a_short_reply_affirms_it(
+    before: str, reply: str, fact: str, is_affirmed: bool
 ) -> None:
     messages = [said(before, role="assistant"), said(reply)]
     model = RecordingModel(replies=[json.dumps({"facts": [found(fact)]})])
 
-    assert reasons(extract_facts(model, messages)) == ["not_said"]
+    extraction = extract_facts(model, messages)
+
+    assert [change.content for change in extraction.changes] == [fact] * is_affirmed
+    assert reasons(extraction) == ["not_said"] * (not is_affirmed)
 
 
 def test_a_few_words_that_affirm_nothing_confirm_no_fact() -> None:

@@ -1,4 +1,3 @@
-import itertools
 from collections.abc import Sequence
 
 import pytest
@@ -6,8 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from graphs.turn.context import Context
-from graphs.turn.run import Run
 from memory.turn import (
     MODES,
     MemoryMode,
@@ -31,13 +28,6 @@ def test_the_strictest_mode_wins_in_any_order(said: list[MemoryMode | None]) -> 
 @pytest.mark.parametrize("misspelt", ["Incognito", "off", "", 0, False, [], {"mode": "normal"}])
 def test_a_mode_that_is_none_counts_as_the_strictest(misspelt: object) -> None:
     assert effective_mode("normal", misspelt) == "incognito"
-
-
-@pytest.mark.parametrize(("chosen", "said"), list(itertools.product(MODES, [None, *MODES])))
-async def test_in_process_context_and_metadata_decide(chosen: MemoryMode, said: MemoryMode | None) -> None:
-    metadata = {} if said is None else {"memory_mode": said}
-    run = Run({"metadata": metadata}, Context(memory_mode=chosen), None, None)
-    assert await run.mode() == effective_mode(chosen, said)
 
 
 def turn(number: int, mode: MemoryMode, *, all_say_it: bool) -> list[BaseMessage]:

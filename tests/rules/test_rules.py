@@ -96,13 +96,6 @@ def test_F7_different_facts_are_different() -> None:
     assert len(fact_set_of(draft("Lives in Oslo"), draft("Lives in Oslo Town")).rows) == 2
 
 
-def test_F8_the_new_fact_takes_the_place_of_the_weakest_that_was_there_even_when_it_is_weaker() -> None:
-    config = MemoryConfig(max_facts=3)
-    fact_set = fact_set_of(draft("a", 0.9), draft("b", 0.7), draft("c", 0.8), draft("d", 0.1), config=config)
-
-    assert contents_of(fact_set) == {"a", "c", "d"}
-
-
 def test_F8_of_equally_sure_facts_the_oldest_goes() -> None:
     config = MemoryConfig(max_facts=2)
     fact_set = fact_set_of(draft("young", created_at=T1), draft("old"), draft("new"), config=config)

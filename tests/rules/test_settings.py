@@ -119,26 +119,14 @@ def test_a_server_where_users_log_in_is_never_in_single_user_mode() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("PALIMPSEST_SINGLE_USER", "maybe"),
-        ("PALIMPSEST_MAX_FACTS", "many"),
-        ("PALIMPSEST_MAX_FACTS", "inf"),
-        ("PALIMPSEST_JOURNAL_DAYS", "2.5"),
-        ("PALIMPSEST_THREAD_DAYS", "nan"),
-        ("PALIMPSEST_DEBOUNCE_SECONDS", "soon"),
-        ("PALIMPSEST_DEBOUNCE_SECONDS", "-1"),
-    ],
-)
-def test_a_value_that_cannot_be_meant_is_refused_with_the_variables_name(name: str, value: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be .*{value}"):
-        Settings.from_environment({name: value})
-
-
-@pytest.mark.parametrize(
     ("name", "value", "wanted"),
     [
         ("PALIMPSEST_MEMORY", "perhaps", "true or false"),
+        ("PALIMPSEST_SINGLE_USER", "maybe", "true or false"),
+        ("PALIMPSEST_MAX_FACTS", "inf", "a whole number in digits"),
+        ("PALIMPSEST_JOURNAL_DAYS", "2.5", "a whole number in digits"),
+        ("PALIMPSEST_THREAD_DAYS", "nan", "a whole number in digits"),
+        ("PALIMPSEST_DEBOUNCE_SECONDS", "-1", "greater than or equal to 0"),
         ("PALIMPSEST_OPEN_TO_NETWORK", "2", "true or false"),
         ("PALIMPSEST_MAX_FACTS", "1e3", "a whole number in digits"),
         ("PALIMPSEST_THREAD_DAYS", "9" * 5_000, "a whole number in digits"),

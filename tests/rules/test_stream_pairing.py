@@ -114,11 +114,11 @@ plans = st.lists(tokens | subgraphs | nested, min_size=1, max_size=4)
 
 
 @st.composite
-def runs(draw: st.DrawFn, saves: bool = True) -> list[PlainEvent]:
+def runs(draw: st.DrawFn) -> list[PlainEvent]:
     """Draw a run with its callbacks and its chunks interleaved anyhow; each of the two keeps its own order."""
     run = Run()
-    first = Checkpoint(id="#-1", parent_id=None, step=-1, source="input") if saves else None
-    last = run.play((), ["root"], draw(plans), saves, None)
+    first = Checkpoint(id="#-1", parent_id=None, step=-1, source="input")
+    last = run.play((), ["root"], draw(plans), True, None)
     start = run.event("on_chain_start", "root", [], first)
     end = run.event("on_chain_end", "root", [], last)
     random = draw(st.randoms(use_true_random=False))
@@ -141,12 +141,6 @@ def numbers(events: list[Any]) -> list[int]:
 def test_S4_every_event_gets_its_checkpoint_in_whatever_order_they_arrive(events: list[PlainEvent]) -> None:
     for event in stamp(events):
         assert event["checkpoint"] == event["metadata"]["expected"], event
-
-
-@given(runs(saves=False))
-def test_S4_without_a_checkpointer_nothing_is_made_up(events: list[PlainEvent]) -> None:
-    root = [event for event in stamp(events) if len(event["parent_ids"]) <= 1]
-    assert {event["checkpoint"] is None for event in root if not is_nested(event)} == {True}
 
 
 def is_nested(event: Any) -> bool:

@@ -71,19 +71,6 @@ def test_what_does_not_fit_is_left_out_with_its_answer_once_the_hook_has_it() ->
     assert chat.model.prompts == []
 
 
-def test_the_summary_that_was_written_meanwhile_is_used_and_the_hook_is_given_only_the_rest() -> None:
-    chat = Chat()
-    chat.turn(talk(7))
-    early = [*chat.flushed]
-    chat.write(talk(7))
-    calls = len(chat.model.prompts)
-    seen = chat.turn(talk(8))
-    assert len(chat.model.prompts) == calls
-    assert early == chat.flushed[: len(early)]
-    assert chat.flushed == [identity for identity in ids(talk(8)) if identity not in seen]
-    assert chat.context.keys() == {"running_summary"}
-
-
 def test_one_beside_which_the_rest_does_not_fit_is_used_all_the_same() -> None:
     chat = Chat()
     chat.turn(talk(7))

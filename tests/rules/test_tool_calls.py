@@ -21,19 +21,9 @@ def shape(messages: list[BaseMessage]) -> list[str]:
     return [f"{m.type} {m.tool_call_id}" if isinstance(m, ToolMessage) else m.type for m in messages]
 
 
-def test_a_call_without_a_result_gets_one() -> None:
-    first, asked, missing, said = paired([HumanMessage("hi"), calls("1"), HumanMessage("never mind")])
-    assert shape([first, asked, missing, said]) == ["human", "ai", "tool 1", "human"]
-    assert "No result is known" in missing.text
-
-
 def test_a_result_that_comes_late_follows_its_call() -> None:
     late = [calls("1", "2"), HumanMessage("hurry"), result("2"), result("1")]
     assert shape(paired(late)) == ["ai", "tool 1", "tool 2", "human"]
-
-
-def test_a_result_whose_call_is_gone_is_left_out() -> None:
-    assert shape(paired([HumanMessage("hi"), result("1"), calls("1"), result("1")])) == ["human", "ai", "tool 1"]
 
 
 def test_models_that_number_their_calls_anew_get_each_result_once() -> None:

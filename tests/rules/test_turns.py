@@ -8,7 +8,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from graphs.turn.calls import paired
 from graphs.turn.prompt import Prompt
-from memory import prompts
 from memory.context.turns import in_turns
 from tests.templates import template_refuses
 from tests.threads import word_counter
@@ -82,21 +81,3 @@ def test_two_people_are_told_apart_and_one_is_not_named() -> None:
     assert [(one.text, one.name) for one in in_turns(said)] == [("Mine is red.\n\nAnd long.", "ada")]
     (both,) = in_turns([*said, HumanMessage([{"type": "text", "text": "Mine is not."}, PICTURE], name="bob")])
     assert (both.text, both.name) == ("ada: Mine is red.\n\nAnd long.\n\nbob: Mine is not.", None)
-
-
-def test_lines_stand_for_a_question_that_is_not_shown_and_for_an_answer_that_never_came() -> None:
-    call = {"name": "look", "args": {}, "id": "1"}
-    found = [AIMessage("", tool_calls=[call]), ToolMessage("rain", tool_call_id="1")]
-    found[1].content = " "
-    sent = in_turns([AIMessage("Hello."), HumanMessage("Hi."), *found, HumanMessage("Never mind."), AIMessage("Well.")])
-    assert [one.text for one in sent] == [
-        prompts.NO_QUESTION,
-        "Hello.",
-        "Hi.",
-        "",
-        prompts.NO_RESULT,
-        prompts.NO_ANSWER,
-        "Never mind.",
-        "Well.",
-        prompts.NO_QUESTION,
-    ]

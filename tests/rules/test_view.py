@@ -63,15 +63,6 @@ def test_what_was_recalled_stands_before_its_user_message_and_is_not_stored(cont
     assert "Oslo" not in "".join(message.text for message in seen([asked], recalled=recalled))
 
 
-@given(turns=st.integers(1, 40), size=st.integers(1, 400), budget=st.integers(250, 2000), recalled=st.integers(0, 50))
-def test_C1_the_whole_never_has_more_than_its_tokens(turns: int, size: int, budget: int, recalled: int) -> None:
-    messages = talk(turns, size)
-    told = {str(messages[-1].id): words(recalled, "known")} if recalled else {}
-    sent = seen(messages, max_tokens=budget, recalled=told)
-    assert word_counter()(sent) <= budget
-    assert newest_user(sent) == newest_user(messages)
-
-
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=8), st.integers(300, 3000), st.integers(0, 600))
 def test_C1_what_was_recalled_gives_way_before_the_messages_do(recalled: list[int], budget: int, prompt: int) -> None:
     characters = TokenCounter(tokenizer=Tokenizer((lambda: len, None)))

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from memory.archive.entries import aexport
 from memory.config import MemoryConfig
 from memory.door import run
 from memory.facts.changes import Change, Extraction, Outcome, Section
@@ -19,8 +18,6 @@ from memory.journal.journal import append
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
 from memory.recall.past import read_past
-from tests.archive_lines import document_of
-from tests.archives import import_document
 from tests.fakes import Clock
 
 ADA = Owner.of("ada")
@@ -161,14 +158,6 @@ def test_where_all_is_protected_it_goes_on_waiting() -> None:
     with pytest.raises(MemoryFull):
         person.facts.approve(person.the_one().id, source="page")
     assert person.waits() == [DIABETES]
-
-
-async def test_what_waits_is_exported_and_waits_on_after_an_import(person: Person) -> None:
-    person.says(DIABETES)
-    document = document_of("".join([line async for line in aexport(person.store, ADA, person.clock())]))
-    other = Person()
-    import_document(other.store, ADA, document, other.config, other.clock())
-    assert (other.used(), other.waits(), other.the_one().topic) == ([], [DIABETES], "health")
 
 
 def test_what_finds_no_room_among_what_waits_is_not_told_either() -> None:

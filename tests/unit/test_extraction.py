@@ -40,14 +40,6 @@ def test_F1_the_call_is_hidden_from_the_user_s_stream() -> None:
     assert model.tags_seen == [["nostream"]]
 
 
-@pytest.mark.parametrize("category", ["hobby", "Knowledge", "", None, 3, ["knowledge"]])
-def test_F2_any_other_category_is_refused(category: Any) -> None:
-    extraction = extract(found(category=category), found("User likes rain in Bergen"))
-
-    assert reasons(extraction) == ["unknown_category"]
-    assert [change.content for change in extraction.changes] == ["User likes rain in Bergen"]
-
-
 @pytest.mark.parametrize(
     "literal", ["NaN", "Infinity", "-Infinity", "1e999", "7", "-0.1", "true", "null", '"high"', "[]", "9" * 5000]
 )
@@ -77,9 +69,10 @@ def test_F3_a_confidence_that_is_no_number_from_0_to_1_is_refused_alone(literal:
         (None, "malformed"),
         ([], "malformed"),
         (found(action="delete everything"), "malformed"),
+        *((found(category=each), "unknown_category") for each in ("hobby", "Knowledge", "", None, 3, ["knowledge"])),
     ],
 )
-def test_F1_each_bad_fact_is_refused_for_itself_and_its_neighbours_stay(fact: Any, reason: str) -> None:
+def test_F1_F2_each_bad_fact_is_refused_for_itself_and_its_neighbours_stay(fact: Any, reason: str) -> None:
     extraction = extract(found("User likes Bergen"), fact, found())
 
     assert reasons(extraction) == [reason]

@@ -84,14 +84,6 @@ def test_a_text_of_any_length_has_the_vector_of_what_is_indexed_of_it() -> None:
     assert home.make() == 0
 
 
-def test_another_embedder_has_them_made_anew_and_reads_none_of_the_old_ones() -> None:
-    home = Home()
-    assert home.read("other") == set()
-    assert home.make("other") == 3
-    assert len(home.read("other")) == 3
-    assert home.read("words") == set()
-
-
 def test_vectors_without_an_item_go_with_the_next_pass() -> None:
     home = Home()
     (value, *_) = home.kept().values()

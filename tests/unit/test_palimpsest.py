@@ -72,21 +72,6 @@ def test_a_name_is_imported_when_it_is_asked_for(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("build_graph\n", "")
 
 
-@pytest.mark.parametrize("command", ["--help", "facts list --url http://127.0.0.1:9", "pending --help", "chat --help"])
-def test_a_command_imports_only_what_it_needs(command: str, tmp_path: Path) -> None:
-    program = (
-        "import sys\n"
-        f"sys.argv = {['palimpsest', *command.split()]!r}\n"
-        "from graphs.cli.main import main\n"
-        "try:\n"
-        "    main()\n"
-        "except SystemExit:\n"
-        "    heavy = {'langchain', 'langchain_core', 'langgraph', 'langgraph_sdk', 'fastapi', 'jwt', 'openai'}\n"
-        "    print('imported:', sorted(heavy & set(sys.modules)))\n"
-    )
-    assert python(program, tmp_path).stdout.splitlines()[-1:] == ["imported: []"]
-
-
 @pytest.mark.parametrize("room", ["memory", "graphs"])
 @pytest.mark.parametrize("form", ["{}/__init__.py", "{}.py"])
 def test_a_project_that_hides_a_package_of_ours_is_told_so_in_one_sentence(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 MODELS = {"openai", "langchain", "langchain_openai", "transformers"}
-SERVER = {"fastapi", "numpy", "langgraph", "langgraph_sdk", "langchain_core", "cryptography"}
+SERVER = {"fastapi", "numpy", "langgraph", "langgraph_sdk", "langchain_core", "cryptography", "jwt"}
 RUN = """
 import atexit, json, sys
 from graphs.cli.main import main
@@ -20,7 +20,7 @@ main(sys.argv[1:])
 @pytest.mark.parametrize(
     ("words", "needless"),
     [
-        ("facts --help", MODELS | SERVER),
+        *((f"{each}--help", MODELS | SERVER) for each in ("", "facts ", "pending ", "chat ")),
         ("facts list --url http://127.0.0.1:9", MODELS | SERVER),
         ("facts list --local", MODELS),
         ("doctor --no-ask --url http://127.0.0.1:9", MODELS | SERVER),

@@ -1,18 +1,11 @@
 """A decision, an opinion or a promise keeps what is said right behind it about it."""
 
-import json
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graphs.local.notes import rules
 from graphs.local.notes.reasons import with_reasons
-from memory.config import MemoryConfig
-from memory.extraction.extraction import extract_facts
 from memory.facts.words import words
-from tests.extracting import said
-from tests.fakes import RecordingModel
 
 LONGEST = 500
 
@@ -132,16 +125,3 @@ def test_no_word_of_a_note_is_lost_and_none_is_invented(notes: list[str], parts:
     assert all(any(words(note) <= words(each) for each in joined) for note in notes)
     assert frozenset().union(*map(words, joined)) <= told
     assert all(len(each) <= LONGEST for each in joined)
-
-
-def test_a_reason_is_a_part_of_the_fact_in_extraction() -> None:
-    model = RecordingModel(replies=[json.dumps({"facts": ["User decided to take the train."]})])
-    extraction = extract_facts(
-        model,
-        [said("I decided to take the train. It leaves Zurich at 7:32. When should I be there?")],
-        config=MemoryConfig(extraction_form="brief", note_rules=rules),
-    )
-
-    assert [(change.content, change.category) for change in extraction.changes] == [
-        ("User decided to take the train; it leaves Zurich at 7:32.", "context")
-    ]

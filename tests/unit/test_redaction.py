@@ -63,14 +63,6 @@ def test_what_confirmed_it_in_another_thread_goes_whatever_it_says() -> None:
     assert journal(bench) == ["Bye.", "Good day.", "Hello."]
 
 
-def test_elsewhere_only_what_tells_the_same_goes() -> None:
-    bench = told("I like figs and dates.", "Noted.")
-    told("Did I say that figs and dates are what I like?", "You did.", thread="U", bench=bench)
-    told("Dates are easy to forget.", "They are.", thread="V", bench=bench)
-    erase(bench)
-    assert journal(bench) == ["Dates are easy to forget.", "They are."]
-
-
 def test_a_confirmation_goes_with_the_thread_that_it_was_said_in() -> None:
     bench = told("I like figs.", "Noted.")
     told("I like figs.", "Noted.", thread="U", bench=bench)

@@ -6,12 +6,9 @@ from dataclasses import replace
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from memory.config import MemoryConfig
 from memory.facts.fact import to_item
 from memory.facts.rows import MemorySnapshot
-from memory.facts.store import FactStore
 from memory.screening.door import as_seen, screened
-from tests.archives import import_document
 from tests.fact_sets import facts_of
 from tests.memory_bench import ADA
 from tests.screening_numbers import PARTS, attacks, held, texts
@@ -58,21 +55,15 @@ def test_an_order_is_seen_however_it_is_written(hidden: str) -> None:
     assert screened(hidden) == "instruction_like", as_seen(hidden)
 
 
-def test_a_fact_that_is_written_by_hand_waits_as_an_order_or_a_suspected_secret_and_is_refused_as_a_key() -> None:
+def test_a_fact_that_is_written_by_hand_waits_as_an_order_and_is_refused_as_a_key() -> None:
     facts = facts_of(InMemoryStore())
     assert facts.create(ORDER, "context", 1.0, source="api").status == "quarantined"
     tea = facts.create("Likes tea", "preference", 1.0, source="api")
     assert facts.update(tea.id, content=ORDER + " again").status == "quarantined"
-    suspected = facts.create(SECRET, "context", 1.0)
-    assert (suspected.status, suspected.held) == ("quarantined", "secret")
     for known in (KEY, CARD):
-        with pytest.raises(ValueError, match=r"^content must hold no key"):
-            facts.create(known, "context", 1.0)
         with pytest.raises(ValueError, match=r"^content must hold no key"):
             facts.update(tea.id, content=known)
     assert facts.snapshot().facts == ()
-    assert facts.release(suspected.id).status == "active"
-    assert [fact.content for fact in facts.snapshot().facts] == [SECRET]
 
 
 def test_a_fact_of_an_older_version_that_is_suspected_now_waits_where_a_person_sees_it() -> None:
@@ -114,18 +105,6 @@ def test_what_a_hand_writes_into_the_store_is_not_shown(text: str, caplog: pytes
     assert "kept 1 stored texts out of the prompt" in caplog.text
     assert [fact.content for fact in facts.list("quarantined")] == [text]
     assert text not in caplog.text
-
-
-def test_what_is_taken_in_passes_the_same_door() -> None:
-    store = InMemoryStore()
-    facts: FactStore = facts_of(store)
-    document = {
-        "facts": [{"content": text, "category": "context", "confidence": 1.0} for text in (ORDER, SECRET, KEY)],
-        "profile": {"user.work": ORDER, "history.recent": SECRET},
-    }
-    done = import_document(store, facts.owner, document, MemoryConfig(), 0.0)
-    assert (len(done.quarantined), [each.reason for each in done.refused], done.sections) == (2, ["secret"], [])
-    assert facts.snapshot() == MemorySnapshot(epoch=facts.snapshot().epoch)
 
 
 def test_what_no_judge_has_read_is_in_no_prompt_whatever_stands_before_it_is_held() -> None:

@@ -48,10 +48,6 @@ def with_vectors(facts: FactStore) -> None:
     run(store, make_vectors(Owner.of("ada"), "meanings"), embed)
 
 
-def test_a_date_is_found_by_its_words(facts: FactStore) -> None:
-    assert found(facts, "What happened in October?")[:1] == ["Moved on 2023-10-29"]
-
-
 def test_what_shares_no_word_is_found_by_its_meaning(facts: FactStore) -> None:
     pytest.importorskip("numpy")
     assert found(facts, "dangerous food", asked("dangerous food")) == []  # no vectors yet: words alone

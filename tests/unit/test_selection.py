@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.config import CATEGORIES
 from memory.facts.fact import Fact
 from memory.facts.profile import StoredSection
 from memory.facts.rows import MemorySnapshot
-from memory.injection.injected import Injected, render_block, render_deltas
+from memory.injection.injected import Injected, render_deltas
 from memory.injection.selection import (
     DELTA_SHARE,
     LEAST_COVERAGE,
@@ -170,33 +169,6 @@ def test_the_block_holds_protected_facts_first_then_standing_instructions_then_t
     sizes = {len(chosen(budget)): chosen(budget) for budget in range(0, 500, 5)}
     order = [sizes[n] - sizes[n - 1] for n in range(1, 6)]
     assert order == [{f"fact_{n:08}"} for n in (3, 5, 2, 1, 4)]
-
-
-facts_strategy = st.lists(
-    st.builds(
-        fact,
-        st.integers(0, 99),
-        st.text(max_size=80),
-        st.floats(0, 1),
-        category=st.sampled_from(CATEGORIES),
-        pinned=st.booleans(),
-    ),
-    max_size=20,
-    unique_by=lambda each: each.id,
-)
-
-
-@given(facts_strategy, st.integers(0, 900), st.text(max_size=200))
-def test_the_rendered_block_fits_its_budget_and_shows_only_what_was_chosen(
-    facts: list[Fact], budget: int, text: str
-) -> None:
-    memory = known(*facts, work=StoredSection(text))
-    injected = first(memory, replace(TURN, budget=budget))
-
-    block = render_block(injected, memory, budget, len)
-
-    assert len(block) <= budget
-    assert block.count("\n- [") <= len(injected.fact_ids())
 
 
 @pytest.mark.parametrize(
