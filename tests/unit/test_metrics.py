@@ -1,7 +1,6 @@
 """What a process counts: a function of what happened, with labels that name nobody and stay few."""
 
 import re
-from collections.abc import Callable
 from itertools import starmap
 
 import pytest
@@ -41,46 +40,41 @@ def samples(metrics: Metrics) -> dict[tuple[str, tuple[str, ...]], float]:
     }
 
 
-TURNS = ({"queued": "key"}, {"queued": None}, {"without_memory": "store_away", "not_written": "too_late"})
-
-
-@pytest.mark.parametrize(
-    ("happens", "counted"),
-    [
-        (
-            lambda metrics: metrics.update(RECEIPT),
-            {
-                ("updates", "done"): 1,
-                ("facts", "created", ""): 2,
-                ("facts", "confirmed", ""): 1,
-                ("facts", "refused", "low_confidence"): 2,
-                ("facts", "refused", "secret"): 1,
-            },
-        ),
-        (
-            lambda metrics: [metrics.turn(each) for each in TURNS],
-            {
-                ("turns", "queued"): 1,
-                ("turns", "nothing"): 1,
-                ("turns", "not_written"): 1,
-                ("turns_without_memory", "store_away"): 1,
-                ("turns_not_written", "too_late"): 1,
-            },
-        ),
-        (lambda metrics: metrics.summary(None), {}),
-        (lambda metrics: metrics.summary(Cut(4, 900, 300, 100, ready=True)), {("summaries", "ready"): 1}),
-        (lambda metrics: metrics.summary(Cut(4, 900, 300, 100)), {("summaries", "missed"): 1}),
-        (lambda metrics: metrics.summary(None, left_out=4), {("summaries", "missed"): 1}),
-    ],
-    ids=["an update", "turns", "no summary", "a ready one", "one that was waited for", "one that came too late"],
-)
-def test_what_happened_counts_once_by_how_it_ended_and_why(
-    happens: Callable[[Metrics], object], counted: dict[tuple[str, ...], float]
-) -> None:
+def test_an_update_counts_its_facts_by_outcome_and_reason() -> None:
     metrics = Metrics()
-    happens(metrics)
+    metrics.update(RECEIPT)
     assert samples(metrics) == {
-        (f"palimpsest_{name}_total", tuple(labels)): at for (name, *labels), at in counted.items()
+        ("palimpsest_updates_total", ("done",)): 1,
+        ("palimpsest_facts_total", ("created", "")): 2,
+        ("palimpsest_facts_total", ("confirmed", "")): 1,
+        ("palimpsest_facts_total", ("refused", "low_confidence")): 2,
+        ("palimpsest_facts_total", ("refused", "secret")): 1,
+    }
+
+
+def test_a_turn_counts_once_with_why_it_had_no_memory_and_was_not_written_down() -> None:
+    metrics = Metrics()
+    for receipt in ({"queued": "key"}, {"queued": None}, {"without_memory": "store_away", "not_written": "too_late"}):
+        metrics.turn(receipt)
+    assert samples(metrics) == {
+        ("palimpsest_turns_total", ("queued",)): 1,
+        ("palimpsest_turns_total", ("nothing",)): 1,
+        ("palimpsest_turns_total", ("not_written",)): 1,
+        ("palimpsest_turns_without_memory_total", ("store_away",)): 1,
+        ("palimpsest_turns_not_written_total", ("too_late",)): 1,
+    }
+
+
+def test_a_summary_was_ready_or_missed_or_not_due() -> None:
+    metrics = Metrics()
+    metrics.summary(None)
+    assert samples(metrics) == {}
+    metrics.summary(Cut(4, 900, 300, 100, ready=True))
+    metrics.summary(Cut(4, 900, 300, 100))
+    metrics.summary(None, left_out=4)
+    assert samples(metrics) == {
+        ("palimpsest_summaries_total", ("ready",)): 1,
+        ("palimpsest_summaries_total", ("missed",)): 2,
     }
 
 
