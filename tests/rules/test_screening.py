@@ -10,6 +10,7 @@ from memory.screening.values import NO_SECRETS, SecretValues
 
 SECRETS = [
     "User's password is hunter2",
+    "User's password is correct horse battery staple",
     "My wifi password is swordfish.",
     "The password for the NAS is Tr0ub4dor&3",
     "Passwort: geheim123",
