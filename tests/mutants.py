@@ -751,8 +751,8 @@ MUTANTS = (
     Mutant(
         "what was edited away is learned",
         "memory/updates/outbox.py",
-        "of_thread, now = ({key: every[key] for key in turns} for turns in (of_thread, learned))",
-        "now = {key: every[key] for key in learned}",
+        "pending, now = ({key: every[key] for key in turns} for turns in (of_thread, learned))",
+        "pending, now = of_thread, {key: every[key] for key in learned}",
         (EDITED,),
     ),
     Mutant(

@@ -131,29 +131,35 @@ def record(
     stale = [each for each in of_thread.values() for one in each.messages if words.get(one.id, one.text) != one.text]
     of_thread |= {each.key: _in_words(each, words) for each in stale if each.created <= entry.created}
     if view is not None:
-        learned = learned_in(noted, entry)
-        edited = without_edits(sorted((learned | of_thread).values(), key=_AGE), view, entry)
-        if edited:
-            logger.info("thread %s: %d entries hold what it does not", entry.thread_id, len(edited))
-        every = learned | of_thread | {one.key: one for one in edited}
-        of_thread, now = ({key: every[key] for key in turns} for turns in (of_thread, learned))
-        said = entry.messages
-        if now != learned:
-            noted = with_learned(noted, now.values())
-            back = {
-                each for key, one in learned.items() for each in one.edited_away if each not in now[key].edited_away
-            }
-            # What was edited away before it was learned has to be read now; the rest is known again by its words.
-            again = replace(entry, kind="cut", messages=view.words(back, iso_time(entry.created)))
-            of_thread |= {again.key: again} if again.messages else {}
-            said = (*said, *again.messages)
-        yield from follow_branch(replace(entry, messages=said), learned, now, config)
+        of_thread, noted = yield from _on_branch(entry, view, of_thread, noted, config)
     if not note or noted != note.value:
         yield [put(notes, owner.due_key, noted)]
     yield from change(owner, stored, [*stored, *of_thread.values()])
     # With one more entry the marker is due no later than before.
     yield [put(DUE, owner.due_key, {"due": min(_due_of(marker, entry.due), entry.due)})]
     return Queued(entry.key, iso_time(entry.due))
+
+
+def _on_branch(
+    entry: Entry, view: ThreadView, of_thread: dict[str, Entry], note: dict[str, object], config: MemoryConfig
+) -> StoreEffects[tuple[dict[str, Entry], dict[str, object]]]:
+    """Let facts follow the branch that a thread shows; return its entries and its note as they become."""
+    learned = learned_in(note, entry)
+    edited = without_edits(sorted((learned | of_thread).values(), key=_AGE), view, entry)
+    if edited:
+        logger.info("thread %s: %d entries hold what it does not", entry.thread_id, len(edited))
+    every = learned | of_thread | {one.key: one for one in edited}
+    pending, now = ({key: every[key] for key in turns} for turns in (of_thread, learned))
+    said = entry.messages
+    if now != learned:
+        note = with_learned(note, now.values())
+        back = {each for key, one in learned.items() for each in one.edited_away if each not in now[key].edited_away}
+        # What was edited away before it was learned has to be read now; the rest is known again by its words.
+        again = replace(entry, kind="cut", messages=view.words(back, iso_time(entry.created)))
+        pending |= {again.key: again} if again.messages else {}
+        said = (*said, *again.messages)
+    yield from follow_branch(replace(entry, messages=said), learned, now, config)
+    return pending, note
 
 
 def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffects[list[Entry]]:
