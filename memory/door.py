@@ -103,15 +103,10 @@ def transaction(operation: Callable[P, T]) -> Callable[P, T]:
         thread_id = of if isinstance(of, str) else getattr(of, "thread_id", "")
         names = [owner.segment] if owner else []
         if thread_id:
-            names.append(thread_name(thread_id))
+            names.append(f"thread.{erased_thread_key(thread_id)}")
         return (yield Write(names, operation(*args, **kwargs)))
 
     return cast("Callable[P, T]", whole)
-
-
-def thread_name(thread_id: str) -> str:
-    """Return under which name a thread is erased, and its turns are written down."""
-    return f"thread.{erased_thread_key(thread_id)}"
 
 
 # What is asked of a store.
