@@ -144,6 +144,13 @@ MUTANTS = (
         (FACTS,),
     ),
     Mutant(
+        "what the assistant said in a few words counts half",
+        "memory/recall/index.py",
+        "if each.is_reply and self._lengths[at] > _LONG_REPLY",
+        "if each.is_reply",
+        ("tests/unit/test_recall.py",),
+    ),
+    Mutant(
         "the journal tells what waits for a yes",
         "memory/recall/past.py",
         "frozenset(fact.id for fact in (*deleted, *waiting))",

@@ -39,7 +39,8 @@ _TWO_AWAY: Final = 0.15
 _FROM_TURN: Final = 0.6
 _FROM_FACT: Final = 0.2
 _SAME_SESSION: Final = 0.1
-# A long answer has all the words of its question; what the user said themselves tells more about them.
+# A reply with more words is an explanation: it has all those of its question, and tells less of the user.
+_LONG_REPLY: Final = 35
 _REPLY: Final = 0.5
 
 
@@ -54,7 +55,7 @@ class _Relations(NamedTuple):
         rows: The turns of each session, in their order.
         runs: Of these, what people said without a reply of the assistant between.
         sources: Facts with the turns that they were taken from.
-        replies: What the assistant said.
+        explanations: The long replies of the assistant.
     """
 
     norms: list[float]
@@ -64,7 +65,7 @@ class _Relations(NamedTuple):
     rows: list[list[int]]
     runs: list[list[int]]
     sources: list[tuple[int, list[int]]]
-    replies: list[int]
+    explanations: list[int]
 
 
 _NONE: Final = Document(id="", text="")
@@ -273,14 +274,14 @@ class Index:
         return {word: _FEEDBACK * weights[word] / weights[best[0]] for word in best}
 
     def _best(self, scores: Sequence[float], limit: int) -> list[Hit]:
-        """Return the documents with the highest scores above 0, those that are equal sorted by their ids."""
+        """Return the documents with the highest scores above 0; of equals the user's come first, then by their ids."""
         least = max(0.0, min(sorted(scores, reverse=True)[:limit], default=0.0))
         found = [
             Hit(document, score)
             for document, score in zip(self._documents, scores, strict=True)
             if score >= least and score > 0 and document is not _NONE
         ]
-        return sorted(found, key=lambda each: (-each.score, each.document.id))
+        return sorted(found, key=lambda each: (-each.score, each.document.is_reply, each.document.id))
 
     def _shared(self, own: Sequence[float]) -> list[float]:
         """Return the scores of all documents, each with a share of those that belong to it."""
@@ -302,7 +303,7 @@ class Index:
             share = _SAME_SESSION * max(map(scores.__getitem__, group))
             for number in group:
                 scores[number] += share
-        for number in related.replies:
+        for number in related.explanations:
             scores[number] *= _REPLY
         return scores
 
@@ -335,7 +336,7 @@ class Index:
                     for at, each in there.items()
                     if (turns := [self._numbers[name] for name in each.sources if name in self._numbers])
                 ],
-                replies=[at for at, each in there.items() if each.is_reply],
+                explanations=[at for at, each in there.items() if each.is_reply and self._lengths[at] > _LONG_REPLY],
             )
         return self._relations
 
