@@ -7,14 +7,14 @@ readers ignore other epochs.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final
 
-from langgraph.store.base import Item, Op
+from langgraph.store.base import Op
 from pydantic import Field
 
 from memory.config import Approval, ZoneName, zone_named
 from memory.door import StoreEffects, put, read, transaction
-from memory.forms import plain, read_as
+from memory.forms import of_item, plain
 from memory.namespaces import Owner
 from memory.screening.values import NO_SECRETS, SecretValues
 
@@ -57,11 +57,6 @@ class Control:
     time_zone: ZoneName | None = None
     assistants_time_zone: ZoneName | None = None
 
-    @classmethod
-    def of_item(cls, item: Item | None) -> Self:
-        """Return what the item tells."""
-        return read_as(cls, item.value if item else {}, ())
-
     def put(self, owner: Owner) -> Op:
         """Return the write of it."""
         return put(owner.control, _KEY, plain(self))
@@ -75,7 +70,7 @@ class Control:
 
 def read_control(owner: Owner) -> StoreEffects[Control]:
     """Read the user's control."""
-    return Control.of_item((yield from read(owner.control, _KEY)))
+    return of_item(Control, (yield from read(owner.control, _KEY)))
 
 
 def read_epoch(owner: Owner) -> StoreEffects[str]:
@@ -101,8 +96,3 @@ def count_edit(owner: Owner) -> StoreEffects[int]:
     edit = (yield from read_control(owner)).edit + 1
     yield from put_control(owner, edit=edit)
     return edit
-
-
-def belongs(value: Mapping[str, object], epoch: str) -> bool:
-    """Say whether a stored value counts: its epoch is the current one, or a hand added it without any."""
-    return value.get("epoch", epoch) == epoch

@@ -275,7 +275,7 @@ def run(
 ) -> T:
     """Carry out what needs a store, on its synchronous interface, and perhaps other handlers; return the value.
 
-    Blocks the caller, also while the store works on an event loop.
+    Blocks the caller, also while the store works on an event loop: that only carries out batches.
 
     Args:
         store: Where.
@@ -304,7 +304,7 @@ def run(
                 raise asyncio.InvalidStateError(f"{ON_LOOP}: the store works on this loop")
             if loop.is_closed():  # asyncio would say so, too, and warn of what it did not begin
                 raise RuntimeError("the event loop of the store has ended")
-            return asyncio.run_coroutine_threadsafe(_awrite(store, asked, patience), loop).result()
+            return asyncio.run_coroutine_threadsafe(_awrite(store, asked, patience, aside=True), loop).result()
         with ExitStack() as turns:
             for name in asked.names:
                 turns.enter_context(turn_of(name).held(patience))

@@ -1,9 +1,11 @@
 """The JSON forms that a store keeps of frozen values, by their annotations alone."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
 
+from langgraph.store.base import Item
 from pydantic import TypeAdapter, ValidationError
 
 T = TypeVar("T")
@@ -39,3 +41,35 @@ def read_as(kind: type[T], value: object, needed: Collection[str] | None = None)
         place = ".".join(map(str, wrong or places[0]))
         raise ValueError(f"{place or 'the value'} must be what a {kind.__name__} has there") from None
     return read
+
+
+def of_item(kind: type[T], item: Item | None) -> T:
+    """Return the value of an item; what is missing or garbled in it, or all where there is none, is the default."""
+    return read_as(kind, item.value if item else {}, ())
+
+
+def of_items(
+    kind: type[T],
+    items: Iterable[Item | None],
+    epoch: str | None = None,
+    needed: Collection[str] | None = None,
+) -> list[tuple[Item, T]]:
+    """Return items and the values that they hold; those that are gone, or that a hand garbled, are passed over.
+
+    Args:
+        kind: Which values.
+        items: As a store returns them.
+        epoch: Only what counts in this one; `None` returns all.
+        needed: As for `read_as`.
+    """
+    found = []
+    for item in items:
+        if item and (epoch is None or belongs(item.value, epoch)):
+            with suppress(ValueError):
+                found.append((item, read_as(kind, item.value, needed)))
+    return found
+
+
+def belongs(value: Mapping[str, object], epoch: str) -> bool:
+    """Say whether a stored value counts: its epoch is the current one, or a hand added it without any."""
+    return value.get("epoch", epoch) == epoch

@@ -7,6 +7,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
 from weakref import WeakSet
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -40,10 +41,18 @@ from memory.updates.updater import MemoryUpdater, ModelCalls
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 _HOUR = 3_600.0
 _DAY = 24 * _HOUR
 _SIDE_BY_SIDE = 8
 _UNKNOWN = "what was used of a budget is not known, and a summary is not counted"
+
+
+async def _behind(work: Callable[[], T]) -> T:
+    """Return what blocking work returns, without holding up the event loop; cancelled, the work goes on to its end."""
+    # On a thread of its own: hanging stores may occupy the event loop's default thread pool.
+    return await asyncio.wrap_future(in_daemon_thread(work))
 
 
 class MemoryService:
@@ -100,8 +109,7 @@ class MemoryService:
 
     async def aload_model(self, name: str, purpose: Purpose) -> BaseChatModel:
         """Load a chat model without blocking the event loop: a provider's first use imports its package."""
-        # On a thread of its own: hanging stores may occupy the event loop's default thread pool.
-        return await asyncio.wrap_future(in_daemon_thread(lambda: self.load_model(name, purpose)))
+        return await _behind(lambda: self.load_model(name, purpose))
 
     def _memory_model(self, name: str) -> BaseChatModel:
         named = self.settings.memory_model or name
@@ -150,7 +158,7 @@ class MemoryService:
             except TimeoutError:
                 logger.warning("%s: the store takes its time", _UNKNOWN)
             async with asyncio.timeout(limits.model_timeout_seconds):
-                model = await asyncio.wrap_future(in_daemon_thread(load))
+                model = await _behind(load)
                 with self.metrics.call("summary"):
                     return (await ainvoke(model, prompt, config)).text
 
@@ -189,7 +197,7 @@ class MemoryService:
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
         """Apply what is pending for one owner."""
-        drained = await self._updater(store).adrain(owner)
+        drained = await _behind(lambda: self._updater(store).drain(owner))
         self._after(store, owner, drained)
         return drained
 
@@ -209,7 +217,8 @@ class MemoryService:
 
         Days end at every hour somewhere.
         """
-        await self._for_each(await self._owners_in(store, "journal", period=_HOUR), self._updater(store).aroll_up)
+        owners, updater = await self._owners_in(store, "journal", period=_HOUR), self._updater(store)
+        await self._for_each(owners, lambda owner: _behind(lambda: updater.roll_up(owner)))
 
     async def aclean(self, store: BaseStore) -> None:
         """Once a day, move facts that are over into history, and delete what is kept no longer, of all users."""

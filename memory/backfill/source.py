@@ -15,13 +15,13 @@ from langgraph.store.base import Item
 
 from memory.backfill.conversation import PASTED, Conversation, Origin
 from memory.config import Approval, MemoryConfig, stricter
-from memory.control import INITIAL_EDIT, belongs, read_control, read_epoch
+from memory.control import INITIAL_EDIT, read_control, read_epoch
 from memory.door import StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import forgotten_messages, read_fact_set, save
 from memory.forget.erase import forget_rows_of
 from memory.forget.threads import read_thread_epoch, write_thread_epoch
-from memory.forms import plain, read_as
+from memory.forms import of_items, plain
 from memory.journal.entry import JournalEntry, day_of, entries_of
 from memory.journal.journal import append
 from memory.message import iso_time, with_replies
@@ -135,10 +135,7 @@ def _source_key(name: str) -> str:
 
 def _noted(kind: type[T], item: Item | None, epoch: str) -> T | None:
     """Return the source, or the progress, of an item; `None` if there is none, or it was erased."""
-    try:
-        return read_as(kind, item.value) if item and belongs(item.value, epoch) else None
-    except ValueError:
-        return None
+    return next((value for _, value in of_items(kind, [item], epoch)), None)
 
 
 def read_source(owner: Owner, name: str) -> StoreEffects[ImportSource | None]:
@@ -150,8 +147,8 @@ def read_source(owner: Owner, name: str) -> StoreEffects[ImportSource | None]:
 def read_sources(owner: Owner) -> StoreEffects[list[tuple[ImportSource, dict[str, int]]]]:
     """Read what was imported, oldest first, each with its numbers of conversations, messages and learned messages."""
     epoch, items = yield from side_by_side(read_epoch(owner), scan(owner.namespace("sources")))
-    talks = [talk for each in items if (talk := _noted(_Progress, each, epoch))]
-    found = [source for each in items if (source := _noted(ImportSource, each, epoch))]
+    talks = [talk for _, talk in of_items(_Progress, items, epoch)]
+    found = [source for _, source in of_items(ImportSource, items, epoch)]
     counted = []
     for source in sorted(found, key=lambda source: (source.begun, source.name)):
         own = [talk for talk in talks if talk.source == source.name]

@@ -2,18 +2,17 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from langgraph.store.base import Item, Op
 
-from memory.control import belongs, count_edit
+from memory.control import count_edit
 from memory.door import StoreEffects, delete, put, scan, transaction
 from memory.facts.changes import Section, was_said_before
 from memory.facts.fact import Time
 from memory.facts.words import words
-from memory.forms import plain, read_as
+from memory.forms import of_items, plain
 from memory.namespaces import Owner
 from memory.text import digest, normalize, one_line, sentences
 
@@ -72,12 +71,8 @@ def read_profile(owner: Owner, epoch: str) -> StoreEffects[dict[str, StoredSecti
 
 def sections_of(items: Iterable[Item], epoch: str) -> dict[str, StoredSection]:
     """Return the sections of this epoch, of the items of the profile; what a hand garbled is none."""
-    found = {}
-    for item in items:
-        with suppress(ValueError):
-            if belongs(item.value, epoch):
-                found[item.key] = read_as(StoredSection, item.value, ("text",))
-    return {name: found[name] for name in SECTIONS if name in found}
+    found = of_items(StoredSection, items, epoch, ("text",))
+    return {name: section for name in SECTIONS for item, section in found if item.key == name}
 
 
 def texts_of(profile: Mapping[str, StoredSection]) -> dict[str, str]:

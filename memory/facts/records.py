@@ -6,13 +6,12 @@ edits by hand it was deleted, or edited to say something else.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from langgraph.store.base import Item
 
-from memory.forms import plain, read_as
+from memory.forms import plain
 from memory.text import digest, normalize
 
 # What keys of deletion records, and of a person's answers about past messages (`memory.recall.past`), begin with.
@@ -59,13 +58,6 @@ class Confirmations:
     def to_item(self, fact_id: str, epoch: str) -> dict[str, object]:
         """Return the JSON form of a fact's confirmations that the store keeps."""
         return {**plain(self), "id": fact_id, "epoch": epoch}
-
-    @classmethod
-    def of_item(cls, item: Item) -> Self:
-        """Return the confirmations of a stored item; none where a hand garbled it."""
-        with suppress(ValueError):
-            return read_as(cls, item.value, ())
-        return cls()
 
 
 def is_revision(item: Item) -> bool:

@@ -10,7 +10,7 @@ from typing import Final, Self
 from langgraph.store.base import Item
 
 from memory.config import MemoryConfig
-from memory.control import belongs, read_control, read_epoch
+from memory.control import read_control, read_epoch
 from memory.door import StoreEffects, delete, read_many, scan, side_by_side
 from memory.facts.chain import by_time
 from memory.facts.fact import (
@@ -26,6 +26,7 @@ from memory.facts.fact_set import FactSet
 from memory.facts.profile import StoredSection, drop_sections, sections_of, texts_of
 from memory.facts.records import ANSWER, DELETION, Confirmations, is_revision, message_keys
 from memory.facts.words import words
+from memory.forms import belongs, of_items
 from memory.namespaces import Owner
 from memory.screening.door import may_be_shown
 
@@ -87,7 +88,7 @@ def read_confirmations(owner: Owner) -> StoreEffects[dict[str, Confirmations]]:
 
 
 def _confirmations_in(items: Iterable[Item | None], epoch: str) -> dict[str, Confirmations]:
-    return {item.key: Confirmations.of_item(item) for item in items if item and belongs(item.value, epoch)}
+    return {item.key: said for item, said in of_items(Confirmations, items, epoch, ())}
 
 
 def _rows_in(owner: Owner, items: Sequence[Item], epoch: str) -> tuple[dict[str, Fact], dict[str, str]]:

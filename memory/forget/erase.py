@@ -10,12 +10,13 @@ from functools import partial
 
 from langgraph.store.base import BaseStore, Item, MatchCondition
 
-from memory.control import belongs, put_control, read_control, read_epoch
+from memory.control import put_control, read_control, read_epoch
 from memory.door import Batch, StoreEffects, arun, delete, list_namespaces, put, run, scan, side_by_side, transaction
 from memory.facts.chain import Chain
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import read_fact_set, save
 from memory.forget.threads import write_thread_epoch
+from memory.forms import belongs
 from memory.journal.journal import read_journal, redact_journal, revision_drop, write_lines
 from memory.message import StoredMessage, find_gone, iso_time
 from memory.namespaces import DUE, Kind, Owner, is_imported, owner_of, thread_namespace

@@ -1,14 +1,11 @@
 """What memory keeps about threads: the epoch that an erase of one changes, and requests to delete threads."""
 
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, Literal, Self
-
-from langgraph.store.base import Item
+from typing import Final, Literal
 
 from memory.door import StoreEffects, delete, put, read, scan, transaction
-from memory.forms import plain, read_as
+from memory.forms import of_item, of_items, plain
 from memory.namespaces import DELETIONS, deletion_key, erased_thread_key, erased_threads_namespace
 
 NEVER_ERASED: Final = "initial"
@@ -23,15 +20,11 @@ class ErasedThread:
     epoch: str = NEVER_ERASED
     at: float = 0.0
 
-    @classmethod
-    def of_item(cls, item: Item | None) -> Self:
-        """Return what its item tells."""
-        return read_as(cls, item.value if item else {}, ())
-
 
 def read_thread_erase(thread_id: str) -> StoreEffects[ErasedThread]:
     """Read of a thread's last erase."""
-    return ErasedThread.of_item((yield from read(erased_threads_namespace(thread_id), erased_thread_key(thread_id))))
+    found = yield from read(erased_threads_namespace(thread_id), erased_thread_key(thread_id))
+    return of_item(ErasedThread, found)
 
 
 def read_thread_epoch(thread_id: str) -> StoreEffects[str]:
@@ -47,7 +40,7 @@ def write_thread_epoch(thread_id: str, epoch: str, now: float) -> StoreEffects[N
     yield [put(namespace, erased_thread_key(thread_id), plain(ErasedThread(epoch, now)))]
     # Other threads' items: an erase is the one moment at which somebody looks here, so nothing else sweeps them.
     others = yield from scan(namespace)
-    yield [delete(namespace, item.key) for item in others if now - ErasedThread.of_item(item).at >= KEPT_SECONDS]
+    yield [delete(namespace, item.key) for item in others if now - of_item(ErasedThread, item).at >= KEPT_SECONDS]
 
 
 def erased_between(before: str, after: str) -> bool:
@@ -96,11 +89,6 @@ def drop_deletion(deletion: Deletion) -> StoreEffects[None]:
 
 def deletions_left(now: float) -> StoreEffects[list[Deletion]]:
     """Read the deletions that are not carried out though nobody may be at work on them any more."""
-    left: list[Deletion] = []
-    for item in (yield from scan(DELETIONS)):
-        with suppress(ValueError):  # it is no such record
-            one = read_as(Deletion, item.value)
-            # A negative age was written under a clock that was ahead: nobody can tell how long ago, so it is old.
-            if one.state == "done" or not 0 <= now - one.at < IN_FLIGHT_SECONDS:
-                left.append(one)
-    return left
+    found = [one for _, one in of_items(Deletion, (yield from scan(DELETIONS)))]
+    # A negative age was written under a clock that was ahead: nobody can tell how long ago, so it is old.
+    return [one for one in found if one.state == "done" or not 0 <= now - one.at < IN_FLIGHT_SECONDS]

@@ -7,15 +7,14 @@ journal in memory can tell there whether it is current.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
 from langgraph.store.base import Item, PutOp
 
-from memory.control import Control, belongs, count_edit, read_control, read_epoch
+from memory.control import Control, count_edit, read_control, read_epoch
 from memory.door import StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
-from memory.forms import plain, read_as
+from memory.forms import of_item, of_items, plain
 from memory.journal.entry import JournalEntry, entry_key, outdated
 from memory.namespaces import Owner
 
@@ -41,8 +40,7 @@ class JournalRevision:
 
 def read_revision(owner: Owner) -> StoreEffects[JournalRevision]:
     """Read the journal's revision; a garbled one is none, and all is read again."""
-    item = yield from read(owner.control, _revision_key(owner))
-    return read_as(JournalRevision, item.value if item else {}, ())
+    return of_item(JournalRevision, (yield from read(owner.control, _revision_key(owner))))
 
 
 def revision_drop(owner: Owner) -> PutOp:
@@ -181,12 +179,7 @@ def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[Jo
 
 def entries_in(items: Iterable[Item | None], epoch: str | None = None) -> dict[str, JournalEntry]:
     """Return the entries of this epoch, or of any, by key; what is gone, or was garbled by a hand, is none."""
-    found = {}
-    for item in items:
-        if item and (epoch is None or belongs(item.value, epoch)):
-            with suppress(ValueError):
-                found[item.key] = replace(read_as(JournalEntry, item.value), place=item.key)
-    return found
+    return {item.key: replace(entry, place=item.key) for item, entry in of_items(JournalEntry, items, epoch)}
 
 
 def prune(owner: Owner, today: str, days: int, max_bytes: int) -> StoreEffects[int]:

@@ -20,11 +20,11 @@ from typing import Any, Final, Self
 
 from langgraph.store.base import Item
 
-from memory.control import belongs, read_epoch
+from memory.control import read_epoch
 from memory.door import Batch, StoreEffects, delete, put, read_many, scan, side_by_side, transaction
 from memory.facts.fact import from_item
 from memory.facts.rows import read_fact_set
-from memory.forms import read_as
+from memory.forms import belongs, read_as
 from memory.journal.entry import JournalEntry
 from memory.namespaces import Owner, vectors_key
 from memory.recall.documents import turn_documents

@@ -3,7 +3,7 @@
 Nothing is lost by that. What was used is counted in the store, in one row of the user's for all processes.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, Final, Literal
@@ -44,14 +44,14 @@ class Job:
     owner: Owner
     config: MemoryConfig
     clock: Callable[[], float]
-    do: Callable[[StoreEffects[Any]], Awaitable[Any]]
-    use: Callable[[str, Purpose, Callable[[BaseChatModel], Any]], Awaitable[Any]]
+    do: Callable[[StoreEffects[Any]], Any]
+    use: Callable[[str, Purpose, Callable[[BaseChatModel], Any]], Any]
 
     def now(self) -> str:
         """Return the time as ISO 8601 in UTC."""
         return iso_time(self.clock())
 
-    async def ask(
+    def ask(
         self, model: str, purpose: Purpose, call: Callable[[BaseChatModel], Any], *, has_begun: bool = False
     ) -> Any:
         """Have a model asked, and return its answer.
@@ -59,16 +59,16 @@ class Job:
         Args:
             model: Which one.
             purpose: What it is asked for.
-            call: Asks it. It runs on a thread of its own and may block.
+            call: Asks it. It runs on a thread of its own, within the deadline.
             has_begun: As for `spend`.
 
         Raises:
             BudgetUsedUp: If none may be asked for the user today.
         """
-        until = await self.do(spend(self.owner, self.config, self.clock(), has_begun=has_begun))
+        until = self.do(spend(self.owner, self.config, self.clock(), has_begun=has_begun))
         if until is not None:
             raise BudgetUsedUp(until)
-        return await self.use(model, purpose, call)
+        return self.use(model, purpose, call)
 
 
 def day_at(now: float, config: MemoryConfig) -> tuple[str, float]:

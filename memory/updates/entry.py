@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from operator import attrgetter
 from typing import Literal, Self
 
 from memory.config import MemoryConfig
@@ -31,6 +32,7 @@ _NO_MONEY = re.compile(r"\bquota\b|credit balance", re.IGNORECASE)  # Google's a
 _NO_CONNECTION = frozenset({"ConnectionError", "APIConnectionError", "TransportError", "ModelConnectionError"})
 
 _FAILURES_TOGETHER = 3
+_ID = attrgetter("id")
 
 
 class Overtaken(Exception):
@@ -85,7 +87,7 @@ class Entry:
     @property
     def key(self) -> str:
         """The store key: what was said in one place has one entry, however often it is written down."""
-        return digest(self.kind, self.thread_id, *(message.id for message in self.messages))
+        return digest(self.kind, self.thread_id, *map(_ID, self.messages))
 
     @property
     def contents(self) -> tuple[object, ...]:

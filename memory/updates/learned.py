@@ -9,11 +9,10 @@ from operator import attrgetter
 from typing import Any, Final
 
 from memory.config import MemoryConfig
-from memory.control import belongs
 from memory.door import StoreEffects, put, read
 from memory.facts import rules
 from memory.facts.rows import read_fact_set, save
-from memory.forms import plain, read_as
+from memory.forms import belongs, plain, read_as
 from memory.message import Role, StoredMessage, iso_time
 from memory.namespaces import Owner, thread_namespace
 from memory.text import digest, flush_hash

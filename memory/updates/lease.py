@@ -8,14 +8,13 @@ that ends too early costs a second model call, and no more.
 import os
 import socket
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 from langgraph.store.base import Op
 
 from memory.door import StoreEffects, put, read
-from memory.forms import plain, read_as
+from memory.forms import of_items, plain
 from memory.namespaces import Owner
 
 _KEY: Final = "lease"
@@ -96,6 +95,4 @@ class Lease:
 def read_lease(owner: Owner) -> StoreEffects[Lease]:
     """Read who works for the user; what cannot be read is nobody's."""
     item = yield from read(owner.control, _KEY)
-    with suppress(ValueError):
-        return read_as(Lease, item.value if item else {})
-    return Lease()
+    return next((lease for _, lease in of_items(Lease, [item])), Lease())

@@ -1,6 +1,5 @@
 """What updates leave behind beside facts: receipts, which tell in ids and counts what each did."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import starmap
 from typing import Any, Self
@@ -8,7 +7,7 @@ from typing import Any, Self
 from memory.control import read_epoch
 from memory.door import StoreEffects, delete, put, scan, side_by_side
 from memory.facts.changes import Outcome, reasons
-from memory.forms import plain, read_as
+from memory.forms import of_items, plain
 from memory.namespaces import Owner
 
 # For looking back at what updates did lately; facts have a history of their own.
@@ -80,10 +79,5 @@ def write_receipt(owner: Owner, key: str, receipt: UpdateReceipt) -> StoreEffect
 def read_receipts(owner: Owner, since: str = "") -> StoreEffects[list[UpdateReceipt]]:
     """Read the receipts of updates that ended after `since` (ISO 8601), oldest first."""
     epoch, items = yield from side_by_side(read_epoch(owner), scan(owner.namespace("receipts")))
-    receipts = []
-    for item in items:
-        with suppress(ValueError):  # a hand edited the store: a receipt is no reason to fail a turn
-            receipt = read_as(UpdateReceipt, {"epoch": epoch, **item.value})
-            if receipt.epoch == epoch and receipt.time > since:
-                receipts.append(receipt)
+    receipts = (receipt for _, receipt in of_items(UpdateReceipt, items, epoch) if receipt.time > since)
     return sorted(receipts, key=lambda receipt: receipt.time)

@@ -17,7 +17,7 @@ from memory.control import Control, read_control
 from memory.door import StoreEffects, put, read, side_by_side, transaction
 from memory.facts.changes import Section
 from memory.facts.profile import StoredSection, drop_sections, read_profile, texts_of, write_profile
-from memory.forms import plain, read_as
+from memory.forms import of_item, plain
 from memory.journal.entry import JournalEntry, day_of, days_before
 from memory.message import StoredMessage
 from memory.namespaces import Owner
@@ -58,8 +58,7 @@ class Progress:
 
 def _read_progress(owner: Owner) -> StoreEffects[Progress]:
     """Read how far the history has been told; what a hand garbled is told anew."""
-    item = yield from read(owner.namespace("journal"), PROGRESS_KEY)
-    return read_as(Progress, item.value if item else {}, ())
+    return of_item(Progress, (yield from read(owner.namespace("journal"), PROGRESS_KEY)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +72,24 @@ class _Plan:
     control: Control
 
 
-async def roll_up(job: Job) -> bool:
+def roll_up(job: Job) -> bool:
     """Tell what is due of days that are over; say whether anything was, and is told.
 
     Only lines that a summary took out of a thread (`cut`) are told: the others still stand in their threads, and a busy
     day would cost many model calls. If the process dies, the model fails, or the budget is used up before it begins,
     the same days are told with the next day.
     """
-    plan: _Plan | None = await job.do(_begin(job)) if job.config.enabled else None
+    plan: _Plan | None = job.do(_begin(job)) if job.config.enabled else None
     if plan is None:
         return False
     text, has_begun = plan.text, False
     try:
         for portion in plan.portions:
             call = partial(fold_in, existing=text, entries=portion)
-            text, has_begun = await job.ask(portion[-1].model, "rollup", call, has_begun=has_begun), True
+            text, has_begun = job.ask(portion[-1].model, "rollup", call, has_begun=has_begun), True
     except BudgetUsedUp:  # no failure: it is due again tomorrow
         return False
-    return await job.do(_end(job, plan, text))  # type: ignore[no-any-return]
+    return job.do(_end(job, plan, text))  # type: ignore[no-any-return]
 
 
 @transaction

@@ -109,21 +109,21 @@ class Drain(Job):
     _left: list[Entry] = field(default_factory=list)
     _goes_on: float | None = None
 
-    async def run(self) -> Drained:
+    def run(self) -> Drained:
         """Do it, and return what it came to; a failure of one conversation does not stop the next."""
         if not self.config.enabled:
             return Drained()
         self.worker.under_way.add(self.token)  # while it goes on, its lease is nobody else's of this process
         try:
-            claim: _Claim | None = await self.do(self._begin())
+            claim: _Claim | None = self.do(self._begin())
             while claim:
                 try:
-                    receipt, claim = await self.do(self._apply(claim, await self._extract(claim)))
+                    receipt, claim = self.do(self._apply(claim, self._extract(claim)))
                     self._receipts.append(receipt)
                 except LeaseLost:
                     raise
                 except Exception as error:  # a model or a store may fail in any way; the entries stay, and say so
-                    claim = await self.do(self._after_failure(claim, error))
+                    claim = self.do(self._after_failure(claim, error))
         except LeaseLost:
             logger.info("another worker has %s", self.owner.due_key)
             self._left, self._goes_on = [], self.clock() + self.config.retry_base_seconds
@@ -211,7 +211,7 @@ class Drain(Job):
         held = Lease() if keys is None else Lease(self.token, until, me.host, me.pid, tuple(keys))
         yield [held.put(self.owner)]
 
-    async def _extract(self, claim: _Claim) -> Extraction:
+    def _extract(self, claim: _Claim) -> Extraction:
         """Return what a model finds in the next portion, with what it marked in all so far."""
         found, marked, here = Extraction(), claim.marked, {message.id for message in claim.parts[0]}
         if here:
@@ -223,7 +223,7 @@ class Drain(Job):
                 config=self.config,
                 time_zone=claim.control.zone,
             )
-            found = await self.ask(claim.batch[-1].model, "extraction", extract)
+            found = self.ask(claim.batch[-1].model, "extraction", extract)
         # Of a message in several portions each has to be harmless.
         harmless = (marked.harmless - here) | (found.harmless - claim.unmarked)
         orders = claim.reading.orders | marked.orders | found.orders

@@ -1,18 +1,16 @@
-"""The worker of one process for one store: it carries out updates and roll-ups on a thread or on an event loop."""
+"""The worker of one process for one store: it carries out updates and roll-ups, and blocks: for a thread."""
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.door import StoreEffects, arun, in_daemon_thread, in_this_thread, run
+from memory.door import StoreEffects, in_daemon_thread, run
 from memory.message import iso_time, messages_of
 from memory.model_calls import SpanName, span
 from memory.namespaces import Owner
@@ -80,13 +78,9 @@ class ModelCalls:
             future.add_done_callback(lambda _: self._running.release())
             return future.result(timeout)
 
-    async def arun(self, call: Callable[[], T], timeout: float, spacing: float = 0.0) -> T:
-        """Make the call like `run`, without holding up the event loop."""
-        return await asyncio.wrap_future(in_daemon_thread(partial(self.run, call, timeout, spacing)))
-
 
 class MemoryUpdater:
-    """The worker of one process for one store.
+    """The worker of one process for one store. All that it does blocks: it is for a thread, not for an event loop.
 
     Args:
         store: Where outbox, facts and journal are.
@@ -120,7 +114,7 @@ class MemoryUpdater:
     def drain(
         self, owner: Owner, thread_id: str | None = None, *, quiet: float = 0.0, is_woken: bool = False
     ) -> Drained:
-        """Apply what is pending for an owner, or only for one thread. Blocks: for a thread, not for an event loop.
+        """Apply what is pending for an owner, or only for one thread.
 
         Args:
             owner: Whose memory it is.
@@ -128,16 +122,8 @@ class MemoryUpdater:
             quiet: So many seconds after the last thing that was said there, whichever process wrote that down.
             is_woken: Whether to read at once what waited for its model.
         """
-
-        # Nothing is awaited but these two, which block: the coroutine comes to its end in this thread.
-        async def do(effects: StoreEffects[Any]) -> Any:
-            return self._run(effects)
-
-        async def use(*asked: Any) -> Any:
-            return self._calls.run(*self._call(*asked))
-
-        job = Drain(owner, self._config, self._clock, do, use, self._worker, thread_id, quiet, is_woken)
-        return in_this_thread(job.run())
+        config, clock = self._config, self._clock
+        return Drain(owner, config, clock, self._run, self._use, self._worker, thread_id, quiet, is_woken).run()
 
     def process(self, context: ConversationContext) -> float | None:
         """Write down what a context holds, then apply it; in a program of one's own, the queue is given this.
@@ -166,29 +152,17 @@ class MemoryUpdater:
         """Return in how many seconds what a drain left is worth another one; `None` if it left nothing."""
         return None if drained.due is None else max(drained.due - self._clock(), self._config.retry_base_seconds)
 
-    async def adrain(self, owner: Owner, thread_id: str | None = None) -> Drained:
-        """Apply what is pending for an owner, or only for one thread."""
-        return await Drain(owner, self._config, self._clock, self._ado, self._ause, self._worker, thread_id).run()
-
-    async def aroll_up(self, owner: Owner) -> bool:
+    def roll_up(self, owner: Owner) -> bool:
         """Fold what of an owner's journal is due into their history, and say whether something was."""
-        return await roll_up(Job(owner, self._config, self._clock, self._ado, self._ause))
+        return roll_up(Job(owner, self._config, self._clock, self._run, self._use))
 
     def _run(self, effects: StoreEffects[T]) -> T:
         return run(self._store, effects, seconds=self._config.store_timeout_seconds)
 
-    async def _ado(self, effects: StoreEffects[Any]) -> Any:
-        return await arun(self._store, effects, self._config.store_timeout_seconds, aside=True)
-
-    async def _ause(self, *asked: Any) -> Any:
-        return await self._calls.arun(*self._call(*asked))
-
-    def _call(
-        self, name: str, purpose: Purpose, call: Callable[[BaseChatModel], Any]
-    ) -> tuple[Callable[[], Any], float, float]:
+    def _use(self, name: str, purpose: Purpose, call: Callable[[BaseChatModel], Any]) -> Any:
         def use() -> Any:
             model = self._load_model(name)
             with span(_SPANS[purpose]), self._counted(purpose):
                 return call(model)
 
-        return use, self._config.model_timeout_seconds, self._config.update_spacing_seconds
+        return self._calls.run(use, self._config.model_timeout_seconds, self._config.update_spacing_seconds)

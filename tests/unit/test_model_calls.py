@@ -31,7 +31,7 @@ async def test_B5_at_most_four_calls_run_at_a_time_and_the_loop_stays_free() -> 
             running.discard(number)
         return number
 
-    tasks = [asyncio.create_task(calls.arun(partial(call, number), PATIENCE)) for number in range(9)]
+    tasks = [asyncio.create_task(asyncio.to_thread(calls.run, partial(call, number), PATIENCE)) for number in range(9)]
     assert await asyncio.to_thread(four.wait, PATIENCE)
     release.set()
     assert await asyncio.gather(*tasks) == list(range(9))
@@ -79,9 +79,9 @@ async def test_B5_one_who_waits_for_a_place_fails_when_hung_calls_took_the_last(
         begun.set()
         release.wait(PATIENCE)
 
-    hung = asyncio.create_task(calls.arun(hang, 0.2))
+    hung = asyncio.create_task(asyncio.to_thread(calls.run, hang, 0.2))
     await asyncio.to_thread(begun.wait, PATIENCE)
-    waiting = asyncio.create_task(calls.arun(lambda: "next", 0.2))
+    waiting = asyncio.create_task(asyncio.to_thread(calls.run, lambda: "next", 0.2))
     with pytest.raises(TimeoutError):
         await hung
     with pytest.raises(TimeoutError, match="every place"):

@@ -48,44 +48,44 @@ def profile(bench: MemoryBench) -> dict[str, str]:
     return texts_of(run(bench.store, read_profile(ADA, bench.epoch())))
 
 
-async def test_a_roll_up_writes_history_once_a_day() -> None:
+def test_a_roll_up_writes_history_once_a_day() -> None:
     bench = bench_of_days(0, 1, 2)
     assert iso_time(bench.clock()).startswith(day(0))
-    assert not await bench.updater.aroll_up(ADA)
+    assert not bench.updater.roll_up(ADA)
     bench.clock.advance(3 * 86_400)
-    assert await bench.updater.aroll_up(ADA)
+    assert bench.updater.roll_up(ADA)
     assert profile(bench) == {"history.recent": "account 1"}
-    assert not await bench.updater.aroll_up(ADA)
+    assert not bench.updater.roll_up(ADA)
     assert len(bench.model.prompts) == 1
 
 
-async def test_a_new_day_is_added_and_an_edit_by_hand_has_all_told_anew_with_the_next_one_alone() -> None:
+def test_a_new_day_is_added_and_an_edit_by_hand_has_all_told_anew_with_the_next_one_alone() -> None:
     bench = bench_of_days(0, 1, 2, 4)
     for days in (2, 1):
         bench.clock.advance(days * 86_400)
-        assert await bench.updater.aroll_up(ADA)
+        assert bench.updater.roll_up(ADA)
     assert [journal_of(bench, at) for at in (0, 1)] == [[day(0), day(1)], [day(2)]]
     assert "account 1" in bench.model.prompts[1][0].text
     facts = FactStore(bench.store, ADA, clock=bench.clock)
     facts.delete(facts.create("Likes figs", "preference", 0.9).id)
     bench.clock.advance(86_400)
-    assert not await bench.updater.aroll_up(ADA)
+    assert not bench.updater.roll_up(ADA)
     assert profile(bench) == {"history.recent": "account 2"}
     bench.clock.advance(86_400)
-    assert await bench.updater.aroll_up(ADA)
+    assert bench.updater.roll_up(ADA)
     assert journal_of(bench, 2) == [day(0), day(1), day(2), day(4)]
     assert "account 2" not in bench.model.prompts[2][0].text
 
 
-async def test_a_failing_model_leaves_the_roll_up_due_on_the_next_day() -> None:
+def test_a_failing_model_leaves_the_roll_up_due_on_the_next_day() -> None:
     bench = bench_of_days(0)
     bench.clock.advance(86_400)
     bench.model.replies.append(TimeoutError())
     with pytest.raises(TimeoutError):
-        await bench.updater.aroll_up(ADA)
+        bench.updater.roll_up(ADA)
     assert profile(bench) == {}
     bench.clock.advance(86_400)
-    assert await bench.updater.aroll_up(ADA)
+    assert bench.updater.roll_up(ADA)
     assert profile(bench) == {"history.recent": "account 2"}
 
 
@@ -94,13 +94,13 @@ def journal_of(bench: MemoryBench, prompt: int) -> list[str]:
     return [line[:10] for line in bench.model.prompts[prompt][1].text.splitlines()[1:-1]]
 
 
-async def test_what_is_told_anew_are_two_weeks_and_a_clock_that_was_ahead_holds_up_no_day() -> None:
+def test_what_is_told_anew_are_two_weeks_and_a_clock_that_was_ahead_holds_up_no_day() -> None:
     bench = bench_of_days(0, 5, 6, 19, 300)
     bench.clock.advance(400 * 86_400)
-    assert await bench.updater.aroll_up(ADA) is False
+    assert bench.updater.roll_up(ADA) is False
     bench.clock.advance(-100 * 86_400 + 86_400)
-    assert await bench.updater.aroll_up(ADA)
+    assert bench.updater.roll_up(ADA)
     assert journal_of(bench, 0) == [day(300)]
     bench.clock.advance(-281 * 86_400)
-    assert await bench.updater.aroll_up(ADA)
+    assert bench.updater.roll_up(ADA)
     assert journal_of(bench, 1) == [day(6), day(19)]
