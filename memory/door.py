@@ -20,6 +20,7 @@ from collections.abc import (
     Callable,
     Coroutine,
     Generator,
+    Iterable,
     Iterator,
     Mapping,
     Sequence,
@@ -28,7 +29,6 @@ from concurrent.futures import Future
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
-    ExitStack,
     asynccontextmanager,
     contextmanager,
 )
@@ -298,6 +298,10 @@ def run(
         return carry_out(ops)
 
     def write(asked: Write) -> Any:
+        async def in_turn() -> Any:
+            async with turns_of(asked.names, patience, blocks=True):
+                return await _transacted(asked, at_once)
+
         patience, loop = seconds or STORE_SECONDS, getattr(store, "loop", None)
         if isinstance(loop, asyncio.AbstractEventLoop):
             if loop is _running_loop():
@@ -305,10 +309,7 @@ def run(
             if loop.is_closed():  # asyncio would say so, too, and warn of what it did not begin
                 raise RuntimeError("the event loop of the store has ended")
             return asyncio.run_coroutine_threadsafe(_awrite(store, asked, patience, aside=True), loop).result()
-        with ExitStack() as turns:
-            for name in asked.names:
-                turns.enter_context(turn_of(name).held(patience))
-            return in_this_thread(_transacted(asked, at_once))
+        return in_this_thread(in_turn())
 
     return in_this_thread(_perform(effects, {list: carry_out, Write: write, **(others or {})}))
 
@@ -352,8 +353,7 @@ async def _awrite(store: BaseStore, asked: Write, seconds: float, *, aside: bool
             if isinstance(store, Transactional):
                 batch = await turns.enter_async_context(store.writing(*asked.names))
             else:
-                for name in asked.names:
-                    await turns.enter_async_context(turn_of(name).aheld(seconds))
+                await turns.enter_async_context(turns_of(asked.names, seconds))
                 batch = store.abatch
 
             def carry_out(ops: Sequence[Op]) -> Awaitable[list[Any]]:
@@ -504,29 +504,27 @@ class Turnstile:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._queue: deque[Future[None]] = deque()  # the first one has its turn
 
-    @contextmanager
-    def held(self, seconds: float) -> Iterator[None]:
-        """Have the turn; `MemoryBusy` if it does not come in so many seconds. Blocks."""
+    @asynccontextmanager
+    async def held(self, seconds: float, *, blocks: bool = False) -> AsyncIterator[None]:
+        """Have the turn; `MemoryBusy` if it does not come in so many seconds.
+
+        Args:
+            seconds: How many.
+            blocks: Whether to wait in this thread, for a synchronous caller.
+        """
         with self._place() as place:
-            if not place.done() and self._loop and self._loop is _running_loop():
+            loop = _running_loop()
+            if blocks and not place.done() and loop and loop is self._loop:
                 raise asyncio.InvalidStateError(f"{ON_LOOP}: what it waits for goes on there")
             try:
-                place.result(seconds)
-            except TimeoutError as error:
-                raise MemoryBusy from error
-            yield
-
-    @asynccontextmanager
-    async def aheld(self, seconds: float) -> AsyncIterator[None]:
-        """Do what `held` does, on an event loop."""
-        with self._place() as place:
-            if not place.done():
-                try:
+                if blocks:
+                    place.result(seconds)
+                elif not place.done():
                     async with asyncio.timeout(seconds):
                         await asyncio.wrap_future(place)
-                except TimeoutError as error:
-                    raise MemoryBusy from error
-            self._loop = asyncio.get_running_loop()
+            except TimeoutError as error:
+                raise MemoryBusy from error
+            self._loop = None if blocks else loop
             try:
                 yield
             finally:
@@ -557,7 +555,7 @@ _GUARD: Final = threading.Lock()
 _TURNS: Final[WeakValueDictionary[tuple[int, str], Turnstile]] = WeakValueDictionary()
 
 
-def turn_of(name: str) -> Turnstile:
+def _turn_of(name: str) -> Turnstile:
     """Return the turnstile of a name, one for the whole process: a store may be opened once a thread."""
     place = (os.getpid(), name)  # who stood there when this process was forked never leaves
     with _GUARD:
@@ -565,6 +563,15 @@ def turn_of(name: str) -> Turnstile:
         if turn is None:
             turn = _TURNS[place] = Turnstile()
         return turn
+
+
+@asynccontextmanager
+async def turns_of(names: Iterable[str], seconds: float, *, blocks: bool = False) -> AsyncIterator[None]:
+    """Have the turn of each name, one after the other, for so many seconds each at most (`Turnstile.held`)."""
+    async with AsyncExitStack() as turns:
+        for name in names:
+            await turns.enter_async_context(_turn_of(name).held(seconds, blocks=blocks))
+        yield
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

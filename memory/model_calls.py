@@ -7,9 +7,9 @@ variables. Without an SDK a span costs next to nothing, and without the API ther
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Literal
 
 try:
     from opentelemetry import trace
@@ -19,31 +19,27 @@ except ImportError:
 SpanName = Literal["palimpsest.summary", "palimpsest.recall", "palimpsest.extraction", "palimpsest.rollup"]
 
 
-class Attributes:
-    """What is known of the work at its end, to be said with its span: numbers and truths alone."""
+@contextmanager
+def span(name: SpanName) -> Iterator[Callable[..., None]]:
+    """Let what is inside be a span; a failure inside is noted by its class alone, as its words may be somebody's.
 
-    def __init__(self, span: Any) -> None:
-        self._span = span
+    Yields:
+        What says more of it, under `palimpsest.` and the name of an argument: numbers and truths alone.
+    """
+    if trace is None:
+        yield lambda **_: None
+        return
 
-    def set(self, **attributes: float | bool) -> None:
-        """Say a number or a truth, under `palimpsest.` and its name."""
+    def tell(**attributes: float | bool) -> None:
         for name, value in attributes.items():
             if not isinstance(value, int | float):
                 raise TypeError(f"{name} must be a number: a text may be somebody's")
-            if self._span is not None:
-                self._span.set_attribute(f"palimpsest.{name}", value)
+            current.set_attribute(f"palimpsest.{name}", value)
 
-
-@contextmanager
-def span(name: SpanName) -> Iterator[Attributes]:
-    """Let what is inside be a span; a failure inside is noted by its class alone, as its words may be somebody's."""
-    if trace is None:
-        yield Attributes(None)
-        return
     tracer = trace.get_tracer("palimpsest")
     with tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False) as current:
         try:
-            yield Attributes(current)
+            yield tell
         except BaseException as error:
             current.set_attribute("error.type", type(error).__name__)
             current.set_status(trace.StatusCode.ERROR)

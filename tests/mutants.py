@@ -82,16 +82,16 @@ MUTANTS = (
     ),
     Mutant(
         "what an import had replaced does not come back",
-        "memory/backfill/source.py",
-        'fact.status == "superseded" and',
-        "False and",
+        "memory/facts/rules.py",
+        "is_free = left.issuperset(heirs) if heirs else",
+        "is_free = False if heirs else",
         (PROMISES,),
     ),
     Mutant(
         "what an import had ended does not come back",
-        "memory/backfill/source.py",
-        'fact.status == "ended" and',
-        "False and",
+        "memory/facts/rules.py",
+        'fact.status == "ended" and is_undone(fact.ended_by)',
+        "False",
         (PROMISES,),
     ),
     Mutant(
@@ -356,17 +356,17 @@ MUTANTS = (
     Mutant(
         "what is learned is lost where the process is killed before it is applied",
         "memory/updates/update.py",
-        "                    receipt, claim = await self.do(self._apply(claim, await self._extract(claim)))\n",
-        "                    found, last = await self._extract(claim), claim.batch[-1]\n"
-        "                    receipt, claim = await self.do(self._apply(claim, Extraction()))\n"
-        "                    await self.do(transaction(change_facts)(self.owner, found, thread_id=last.thread_id, "
+        "                    receipt, claim = self.do(self._apply(claim, self._extract(claim)))\n",
+        "                    found, last = self._extract(claim), claim.batch[-1]\n"
+        "                    receipt, claim = self.do(self._apply(claim, Extraction()))\n"
+        "                    self.do(transaction(change_facts)(self.owner, found, thread_id=last.thread_id, "
         "epoch=last.epoch, now=self.now(), config=self.config))\n",
         (matrix("learn-kill"),),
     ),
     Mutant(
         "a turn that is written down twice waits twice",
         "memory/updates/entry.py",
-        "return digest(self.kind, self.thread_id, *(message.id for message in self.messages))",
+        "return digest(self.kind, self.thread_id, *map(_ID, self.messages))",
         "return __import__('uuid').uuid4().hex",
         (matrix("say-none"),),
     ),

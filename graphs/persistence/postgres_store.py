@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from copy import copy
 from typing import Any, Final, Self
 
@@ -12,7 +12,7 @@ from psycopg.rows import DictRow, dict_row
 
 from graphs.persistence.durable_store import DurableStore
 from graphs.persistence.postgres import Connection, Pool, migrated, open_pool, pool_transaction
-from memory.door import Batching, turn_of
+from memory.door import Batching, turns_of
 
 # An operator may have made it for a user who may make none.
 _MAKE_SCHEMA: Final = """
@@ -49,12 +49,11 @@ class DurablePostgresStore(DurableStore, AsyncPostgresStore):
     @asynccontextmanager
     async def writing(self, *names: str) -> AsyncIterator[Batching]:
         """Begin a transaction that has these names, and yield what carries out batches in it; the end commits."""
-        inside = copy(self)
-        async with AsyncExitStack() as turns:
-            for name in names:  # who waits in this process holds no connection
-                await turns.enter_async_context(turn_of(f"{self.pool.conninfo} {name}").aheld(_PATIENCE_SECONDS))
-            locks = [f"palimpsest.{name}" for name in names]
-            inside._connection, _ = await turns.enter_async_context(pool_transaction(self.pool, locks=locks))
+        inside, locks = copy(self), [f"palimpsest.{name}" for name in names]
+        # Who waits in this process holds no connection.
+        places = (f"{self.pool.conninfo} {name}" for name in names)
+        async with turns_of(places, _PATIENCE_SECONDS), pool_transaction(self.pool, locks=locks) as (connection, _):
+            inside._connection = connection
             yield super(DurablePostgresStore, inside).abatch
 
     @asynccontextmanager

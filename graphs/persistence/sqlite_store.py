@@ -1,7 +1,7 @@
 """The LangGraph store on SQLite: atomic batches, safe between processes, one caller's bad value harms no other."""
 
 from collections.abc import AsyncIterator, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiosqlite
@@ -10,7 +10,7 @@ from langgraph.store.sqlite.aio import AsyncSqliteStore
 
 from graphs.persistence.connection import BUSY_SECONDS, SqliteFile, file_transaction, open_file
 from graphs.persistence.durable_store import DurableStore
-from memory.door import Batching, turn_of
+from memory.door import Batching, turns_of
 
 
 class DurableSqliteStore(DurableStore, AsyncSqliteStore):
@@ -52,11 +52,9 @@ class DurableSqliteStore(DurableStore, AsyncSqliteStore):
         """Begin a transaction with the write lock and yield what carries out batches in it; the end commits."""
         # SQLite serves waiting writers in no order, so one of this process waits there, and the others queue here: one
         # of each name, so that many writers of one user keep no other waiting.
-        async with AsyncExitStack() as turns:
-            for name in (*names, ""):
-                await turns.enter_async_context(turn_of(f"{self._file.name} {name}").aheld(BUSY_SECONDS))
-            async with self.lock, file_transaction(self.conn):
-                yield super().abatch
+        places = (f"{self._file.name} {name}" for name in (*names, ""))
+        async with turns_of(places, BUSY_SECONDS), self.lock, file_transaction(self.conn):
+            yield super().abatch
         self._file.has_deleted.set()
 
     @asynccontextmanager

@@ -18,6 +18,7 @@ from langgraph.runtime import get_runtime
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, NonNegativeInt
 
 from memory.context.summarizer import SummarizationResult
+from memory.forms import plain
 from memory.updates.receipts import UpdateReceipt
 
 logger = logging.getLogger(__name__)
@@ -183,7 +184,7 @@ class MemoryUpdated(MemoryEvent):
     @classmethod
     def of(cls, receipt: UpdateReceipt) -> Self:
         """Return the event that tells a receipt."""
-        told = receipt.to_json()
+        told = plain(receipt)
         return cls.model_validate({name: told[name] for name in cls.model_fields if name in told})
 
 

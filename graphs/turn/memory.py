@@ -186,7 +186,7 @@ class TurnMemory:
         # A mode that could not be read is not noted, as notes stay: the end of the turn reads it again.
         marked += unanswered_with_mode(thread.messages, opening.mode) if opening.mode else []
         # If memory cannot be read, the state keeps the earlier choice for the next turn, and this prompt shows none.
-        receipt = Receipt(asked=thread.asked, facts=[], updates=[update.to_json() for update in opening.updates])
+        receipt = Receipt(asked=thread.asked, facts=[], updates=[*map(plain, opening.updates)])
         if injected and opening.snapshot:
             receipt["facts"] = [*injected.fact_ids()]
             if lines := injected.lines():

@@ -142,9 +142,9 @@ class ChatNodes:
         prepared = partial(self._service.summaries.get, due, waits=when == "before")
         budget = self._messages_budget(run, now)
         node = self._summarization(run, budget, summarize=when, memory_flush_hook=write_down, prepared_summary=prepared)
-        with span("palimpsest.summary") as traced:
+        with span("palimpsest.summary") as tell:
             result = await node.aresult(now.state)
-            traced.set(messages=result.cut.messages if result.cut else 0, left_out=result.left_out.messages)
+            tell(messages=result.cut.messages if result.cut else 0, left_out=result.left_out.messages)
         self._service.metrics.summary(result.cut, left_out=result.left_out.messages)
         for event in summary_events(result):
             await aemit(event.name, event)

@@ -17,6 +17,7 @@ from memory.backfill.conversation import PASTED, Conversation, Origin
 from memory.config import Approval, MemoryConfig, stricter
 from memory.control import INITIAL_EDIT, read_control, read_epoch
 from memory.door import StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
+from memory.facts import rules
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import forgotten_messages, read_fact_set, save
 from memory.forget.erase import forget_rows_of
@@ -274,6 +275,7 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
 
 def _take_back_facts(facts: FactSet, is_gone: Callable[[str], bool]) -> tuple[int, int]:
     """Keep what others support, put back what these threads had taken away; return how many of each. Pure."""
+    newest = {fact.id: fact for fact in facts.every}
     kept, going = 0, {fact.id for fact in facts.past if is_gone(fact.thread_id)}
     for fact in [fact for fact in facts.rows.values() if is_gone(fact.thread_id)]:
         elsewhere = [source for source in facts.sources_of(fact)[1:] if source[0] and not is_gone(source[0])]
@@ -284,18 +286,7 @@ def _take_back_facts(facts: FactSet, is_gone: Callable[[str], bool]) -> tuple[in
         else:
             going.add(fact.id)
             facts.drop(fact.id)
-    last = {fact.id: fact for fact in facts.past}
-    replaced = [
-        fact
-        for fact in last.values()
-        if (fact.status == "superseded" and fact.replaced_by in going)
-        or (fact.status == "ended" and fact.ended_by and is_gone(fact.ended_by))
-        if fact.id not in facts.rows.keys() | going
-    ]
-    if not replaced:
-        return kept, 0
-    facts.count_edit()
-    # Unless something else has its place by now.
-    back = [facts.bring_back(fact) for fact in replaced if facts.saying(fact.content) is None]
-    facts.limit()
-    return kept, sum(fact.id in facts.rows for fact in back)
+    back = rules.come_back(facts, newest, going, is_gone)
+    if back:
+        facts.count_edit()
+    return kept, len(back)

@@ -296,23 +296,21 @@ class FactSet:
         """Let nothing be learned or told of messages (ids by thread) any more: they tell of a fact that goes."""
         self._note(dict.fromkeys(message_keys(messages), ""))
 
-    def _note(self, keys: Mapping[str, str]) -> None:
-        how = {"at": self.now, "edit": self.control.edit, "epoch": self.control.epoch}
+    def _note(self, keys: Mapping[str, str], **more: bool) -> None:
+        how = {"at": self.now, "edit": self.control.edit, "epoch": self.control.epoch, **more}
         self.notes |= {key: {"fact_id": fact_id, **how} for key, fact_id in keys.items()}
 
-    def hide(self, messages: Mapping[str, Iterable[str]], back: Mapping[str, Iterable[str]]) -> None:
-        """Bar messages (ids by thread) that a thread went on without, and let in those that are back in it.
+    def leave(self, thread_id: str, gone: Iterable[str], back: Iterable[str]) -> None:
+        """Bar messages that a thread went on without, and let in those that are back in it.
 
         What barred a message before stays.
         """
-        notes = {key: self.notes.get(key) for key in message_keys(back)}
-        self.notes |= {key: {} for key, note in notes.items() if note and note.get(_IS_LEFT)}
-        fresh = [key for key in message_keys(messages) if not self.notes.get(key)]
-        self._note(dict.fromkeys(fresh, ""))
-        self.notes |= {key: {**self.notes[key], _IS_LEFT: True} for key in fresh}
+        self.notes |= {key: {} for key in message_keys({thread_id: self.left_in(thread_id, back)})}
+        fresh = [key for key in message_keys({thread_id: gone}) if not self.notes.get(key)]
+        self._note(dict.fromkeys(fresh, ""), **{_IS_LEFT: True})
 
     def left_in(self, thread_id: str, ids: Iterable[str]) -> set[str]:
-        """Return those ids of a thread's messages that `hide` has barred."""
+        """Return those ids of a thread's messages that `leave` has barred."""
         return {one for key, one in message_keys({thread_id: ids}).items() if self.notes.get(key, {}).get(_IS_LEFT)}
 
     def revive(self, gone: Fact) -> Fact:

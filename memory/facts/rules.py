@@ -1,7 +1,7 @@
 """What a person or a program does to facts: each rule changes a `FactSet`, and returns what is told. Pure."""
 
 import logging
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -368,7 +368,7 @@ def follow_branch(
         rewritten: Ids of those that say something else now: the new words are learned anew.
     """
     facts.count_edit()  # by it, indexes of the journal know that they must leave messages out
-    facts.hide({thread_id: gone}, {thread_id: back})
+    facts.leave(thread_id, gone, back)
     newest = {fact.id: fact for fact in facts.every}
     # A thread no longer names what it left long ago; the records of its messages do.
     said = {one for fact in facts.every for thread, ids in facts.sources_of(fact) if thread == thread_id for one in ids}
@@ -377,15 +377,33 @@ def follow_branch(
     for fact in facts.active():
         if fact.id in left:
             facts.archive(fact.id, "ended", ended_by=thread_id if {*fact.message_ids} <= gone else "")
+    come_back(facts, newest, left, thread_id.__eq__)
+
+
+def come_back(
+    facts: FactSet, newest: Mapping[str, Fact], left: set[str], is_undone: Callable[[str], bool]
+) -> list[Fact]:
+    """Make facts true again that others took the place of, or that were ended, by what counts no more; return them.
+
+    One that something else says by now, or that a person deleted, stays away.
+
+    Args:
+        facts: All of them, without those that left.
+        newest: The newest revision of each by its id, also of those that left.
+        left: The ids of the facts that count no more.
+        is_undone: Says of a thread whether what it ended counts no more.
+    """
+    back = []
     for fact in newest.values():
         heirs = _heirs(fact, newest)
-        is_back = left.issuperset(heirs) if heirs else (fact.status, fact.ended_by) == ("ended", thread_id)
+        is_free = left.issuperset(heirs) if heirs else fact.status == "ended" and is_undone(fact.ended_by)
         is_wanted = not facts.notes.get(text_key(fact.content)) and facts.saying(fact.content) is None
-        if is_back and fact.id not in left and fact.id not in facts.rows and is_wanted:
-            revived = facts.revive(fact)
-            if wrong := facts.rows.get(revived.replaces):
-                facts.supersede(wrong, revived)
+        if is_free and fact.id not in left and fact.id not in facts.rows and is_wanted:
+            back.append(facts.revive(fact))
+            if wrong := facts.rows.get(fact.replaces):
+                facts.supersede(wrong, back[-1])
     facts.limit()
+    return [fact for fact in back if fact.id in facts.rows]
 
 
 def _heirs(fact: Fact, newest: Mapping[str, Fact]) -> list[str]:

@@ -61,15 +61,11 @@ class UpdateReceipt:
             **fields,
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that the store keeps and clients get."""
-        return plain(self)
-
 
 def write_receipt(owner: Owner, key: str, receipt: UpdateReceipt) -> StoreEffects[None]:
     """Write what an update did, as a part of what a caller writes; the oldest receipts make room."""
     namespace = owner.namespace("receipts")
-    yield [put(namespace, key, receipt.to_json())]
+    yield [put(namespace, key, plain(receipt))]
     items = yield from scan(namespace)
     oldest = sorted(items, key=lambda item: (str(item.value.get("time", "")), item.key))[:-MAX_RECEIPTS]
     if oldest:

@@ -52,7 +52,7 @@ def test_a_failure_is_told_by_its_class_alone(exporter: InMemorySpanExporter) ->
 
     def fails() -> None:
         with span("palimpsest.recall") as told:
-            told.set(facts=3)
+            told(facts=3)
             raise ValueError("somebody likes figs")
 
     with pytest.raises(ValueError, match="figs"):
@@ -65,7 +65,7 @@ def test_a_failure_is_told_by_its_class_alone(exporter: InMemorySpanExporter) ->
 
 def test_a_text_is_no_attribute() -> None:
     with span("palimpsest.recall") as told, pytest.raises(TypeError, match="must be a number"):
-        told.set(said="I like figs")  # type: ignore[arg-type]
+        told(said="I like figs")
 
 
 def test_without_the_api_there_are_no_spans_and_nothing_fails() -> None:
@@ -74,7 +74,7 @@ def test_without_the_api_there_are_no_spans_and_nothing_fails() -> None:
         "import sys; sys.modules['opentelemetry'] = None\n"
         "from memory.model_calls import span, trace\n"
         "assert trace is None\n"
-        "with span('palimpsest.recall') as told: told.set(facts=3)\n"
+        "with span('palimpsest.recall') as told: told(facts=3)\n"
         "print('went on')"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -11,6 +11,7 @@ from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, Empty, MemoryRouter
 from memory.control import read_epoch
 from memory.door import side_by_side
+from memory.forms import plain
 from memory.message import iso_time
 from memory.updates.entry import Entry, EntryKind, EntryState
 from memory.updates.lease import read_lease
@@ -103,7 +104,7 @@ async def discard_update(call: AgentCall, key: str) -> None:
 async def list_receipts(call: AgentCall, asked: Annotated[ReceiptFilter, Query()]) -> dict[str, Any]:
     """Read what updates did."""
     done = await call.run(read_receipts(call.owner, asked.since))
-    return {"receipts": [receipt.to_json() for receipt in done]}
+    return {"receipts": [*map(plain, done)]}
 
 
 async def updates_of(call: Call) -> Sequence[Entry]:

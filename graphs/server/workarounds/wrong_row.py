@@ -33,7 +33,7 @@ def delete_one_at_a_time() -> None:
 
     @functools.wraps(delete)
     async def in_turn(*args: Any, **options: Any) -> Any:
-        async with turnstile.aheld(_SECONDS):
+        async with turnstile.held(_SECONDS):
             return await delete(*args, **options)
 
     ops.Threads.delete = staticmethod(in_turn)
