@@ -9,8 +9,10 @@ from memory.config import MemoryConfig
 from memory.extraction.dialogue import in_pieces
 from memory.facts.fact import Fact, strongest_first
 from memory.facts.profile import Profile
-from memory.facts.words import related
 from memory.message import StoredMessage
+from memory.recall.documents import Document
+from memory.recall.index import Index
+from memory.recall.search import LEAST_SHARE, relevant
 
 # Each is a line of the prompt: more would take the room of the messages in a small model's window.
 MAX_SHOWN: Final = 20
@@ -49,5 +51,7 @@ class Task:
         active = [fact for fact in existing if fact.status == "active"]
         shown = strongest_first(active)
         if len(active) > MAX_SHOWN:  # of many facts, those that have to do with what was said
-            shown = related(active, " ".join(message.text for message in messages), MAX_SHOWN)
+            index = Index(Document(id=str(at), text=fact.content) for at, fact in enumerate(active))
+            hits = index.rank(" ".join(message.text for message in messages), limit=MAX_SHOWN)
+            shown = [active[int(hit.document.id)] for hit in relevant(hits, LEAST_SHARE)[:MAX_SHOWN]]
         return cls(in_pieces(messages), active, shown, profile or {}, config or MemoryConfig(), zone)

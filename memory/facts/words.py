@@ -1,12 +1,8 @@
-"""Texts compared by their words, and which facts have to do with a text. Pure."""
+"""Texts compared by their words. Pure."""
 
 import re
-from collections import Counter
-from collections.abc import Sequence
-from math import log
 from typing import Final
 
-from memory.facts.fact import Fact
 from memory.text import normalize
 
 WORD = re.compile(r"\w+")
@@ -42,27 +38,3 @@ def _stem_of(word: str) -> str:
         return word
     ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= _LEAST), "")
     return word.removesuffix(ending)[:_STEM]
-
-
-def related(facts: Sequence[Fact], text: str, limit: int) -> list[Fact]:
-    """Return the facts that share words with the text, the most related first.
-
-    A shared word counts the more, the fewer facts have it; long facts do not win by length alone.
-
-    Args:
-        facts: What to choose from.
-        text: What they should have to do with.
-        limit: So many at most.
-    """
-    own = [(fact, words(fact.content)) for fact in facts]
-    frequency = Counter(word for _, each in own for word in each)
-    wanted = words(text)
-    scores = {
-        fact.id: sum(log(1 + len(own) / frequency[word]) for word in shared) / (len(each) + 2) ** 0.5
-        for fact, each in own
-        if (shared := each & wanted)
-    }
-    hits = sorted(
-        (fact for fact in facts if fact.id in scores), key=lambda fact: (-scores[fact.id], -fact.confidence, fact.id)
-    )
-    return hits[:limit]

@@ -1,14 +1,6 @@
 import pytest
 
-from memory.facts.fact import Fact
-from memory.facts.words import related, words
-
-
-def fact(content: str, confidence: float = 0.5) -> Fact:
-    return Fact(id=content, content=content, category="goal", confidence=confidence, created_at="", updated_at="")
-
-
-FACTS = [fact("User lives in Oslo", 0.9), fact("User's sister Anna lives in Rome"), fact("User has two cats")]
+from memory.facts.words import words
 
 
 @pytest.mark.parametrize(
@@ -21,12 +13,3 @@ def test_words_meet_in_other_forms(one: str, other: str) -> None:
 
 def test_words_that_stand_everywhere_tell_nothing() -> None:
     assert words("The user is in the house with you") == words("house")
-
-
-def test_the_rarest_shared_word_decides() -> None:
-    assert related(FACTS, "Where does Anna live?", 3)[0].content == "User's sister Anna lives in Rome"
-
-
-def test_only_what_shares_a_word_is_related() -> None:
-    assert [each.content for each in related(FACTS, "cats", 3)] == ["User has two cats"]
-    assert related(FACTS, "cats", 0) == []

@@ -79,6 +79,17 @@ def test_F1_F2_each_bad_fact_is_refused_for_itself_and_its_neighbours_stay(fact:
     assert [change.content for change in extraction.changes] == ["User likes Bergen", "User lives in Bergen"]
 
 
+def test_of_many_facts_the_model_is_shown_those_that_have_to_do_with_what_was_said() -> None:
+    model = RecordingModel(replies=['{"facts": []}'])
+    many = [known(f"User's plan {number} is to see town {number}") for number in range(30)]
+
+    extract_facts(model, [said("Anna moved house.")], existing=[*many, known("User's sister Anna lives in Rome")])
+
+    told = repr(model.prompts[0])
+    assert "Anna lives in Rome" in told
+    assert "see town" not in told
+
+
 @pytest.mark.parametrize("fact", [found("User lives in Bergen"), {"action": "confirms", "known": 1}])
 def test_F7_what_the_model_repeats_from_its_prompt_is_no_confirmation(fact: dict[str, Any]) -> None:
     extraction = extract(fact, text="What a lovely painting that is!", existing=(known("User lives in Bergen"),))
