@@ -34,7 +34,7 @@ from contextlib import (
 )
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from inspect import isawaitable
 from itertools import islice
 from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, overload, runtime_checkable
@@ -551,18 +551,20 @@ class Turnstile:
             first.set_result(None)
 
 
-_GUARD: Final = threading.Lock()
-_TURNS: Final[WeakValueDictionary[tuple[int, str], Turnstile]] = WeakValueDictionary()
+class _Turnstiles:
+    """The turnstiles of a process by their names: one of each for the whole process, as a store may be opened often."""
+
+    def __init__(self) -> None:
+        self._guard, self._kept = threading.Lock(), WeakValueDictionary[str, Turnstile]()
+
+    def of(self, name: str) -> Turnstile:
+        with self._guard:
+            return self._kept.setdefault(name, Turnstile())
 
 
-def _turn_of(name: str) -> Turnstile:
-    """Return the turnstile of a name, one for the whole process: a store may be opened once a thread."""
-    place = (os.getpid(), name)  # who stood there when this process was forked never leaves
-    with _GUARD:
-        turn = _TURNS.get(place)
-        if turn is None:
-            turn = _TURNS[place] = Turnstile()
-        return turn
+@cache
+def _turnstiles_of(pid: int) -> _Turnstiles:  # noqa: ARG001 - it is what is cached for: a fork has nobody's turns
+    return _Turnstiles()
 
 
 @asynccontextmanager
@@ -570,7 +572,8 @@ async def turns_of(names: Iterable[str], seconds: float, *, blocks: bool = False
     """Have the turn of each name, one after the other, for so many seconds each at most (`Turnstile.held`)."""
     async with AsyncExitStack() as turns:
         for name in names:
-            await turns.enter_async_context(_turn_of(name).held(seconds, blocks=blocks))
+            turnstile = _turnstiles_of(os.getpid()).of(name)
+            await turns.enter_async_context(turnstile.held(seconds, blocks=blocks))
         yield
 
 

@@ -105,7 +105,7 @@ class _Talk:
 
     def begin(self, thread: str | None, mode: str | None) -> None:
         """Go on with a thread, or begin one, which keeps its mode; in one that exists it holds for these turns."""
-        from graphs.cli.client import Answer  # with httpx: a help does not wait for it
+        from graphs.cli.client import ServerAnswer  # with httpx: a help does not wait for it
 
         given = {"memory_mode": mode} if mode else {}
         if thread:
@@ -114,7 +114,7 @@ class _Talk:
         else:
             asked = self.memory.open("POST", "/threads", json={"metadata": given})
         with asked as answer:
-            self.thread_id = Answer(json.loads(answer.read()))["thread_id"]
+            self.thread_id = ServerAnswer(json.loads(answer.read()))["thread_id"]
         self._receipts()
         self.shell.note(f"thread {self.thread_id}" + (f" ({mode})" if mode else ""))
 

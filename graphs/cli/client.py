@@ -94,7 +94,7 @@ class FieldLacking(KeyError):
     """A server's answer has no such field: it may be another one's."""
 
 
-class Answer(dict[str, Json]):
+class ServerAnswer(dict[str, Json]):
     """An object in a server's JSON, which tells a field that it lacks from a mistake of ours."""
 
     def __missing__(self, name: str) -> Json:
@@ -136,8 +136,8 @@ class MemoryClient:
             request = {"json": said}
         query = {"agent_name": self.agent, **(said if method == "GET" else {})}
         with self.open(method, f"/memory{path}", params=query, **request) as answer:
-            found = answer.json(object_hook=Answer) if answer.read() else None
-            return found if isinstance(found, Answer) else Answer()
+            found = answer.json(object_hook=ServerAnswer) if answer.read() else None
+            return found if isinstance(found, ServerAnswer) else ServerAnswer()
 
     def get(self, path: str, **query: object) -> Json:
         """Read something."""

@@ -33,7 +33,6 @@ from memory.turn import Closing, close_turn
 from memory.updates import outbox
 from memory.updates.budget import BudgetUsedUp, spend
 from memory.updates.conversation import ConversationContext
-from memory.updates.lease import Worker
 from memory.updates.outbox import Queued
 from memory.updates.queue import MemoryUpdateQueue
 from memory.updates.update import Drained
@@ -91,7 +90,6 @@ class MemoryService:
         self.summaries = PreparedSummaries(self._config.model_timeout_seconds)
         self.stores = Stores(read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds)
         self.left = LeftTurns(self.stores, self._write_down, self._config.sweep_seconds, self._config.drain_seconds)
-        self._worker = Worker()
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
         self._done = ByStore[dict[str, float]](dict)
         # Conversations whose model could not be asked.
@@ -331,6 +329,5 @@ class MemoryService:
             config=self._config,
             clock=self.clock,
             calls=self._calls,
-            worker=self._worker,
             counted=self.metrics.call,
         )

@@ -39,7 +39,7 @@ _PIECE_BYTES: Final = 4 * 1024 * 1024
 _TOLD: Final = 1_000
 
 
-class Refused(NamedTuple):
+class LineRefusal(NamedTuple):
     """A line that was not taken in: its number, from 1, and why."""
 
     line: int
@@ -65,7 +65,7 @@ class Imported:
     lines: dict[str, int] = field(default_factory=dict)
     held: set[str] = field(default_factory=set)
     known: int = 0
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[LineRefusal] = field(default_factory=list)
     refused_more: int = 0
     sections: list[str] = field(default_factory=list)
     journal: int = 0
@@ -85,7 +85,7 @@ class Imported:
     def refuse(self, line: int, reason: Reason) -> None:
         """Note a line that is not taken in."""
         if len(self.refused) < _TOLD:
-            self.refused.append(Refused(line, reason))
+            self.refused.append(LineRefusal(line, reason))
         else:
             self.refused_more += 1
 

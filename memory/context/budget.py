@@ -2,9 +2,9 @@
 
 import logging
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -21,7 +21,6 @@ _HEAD = 0.6
 question at either end."""
 _SHORT = 0.125
 """An answer is short that takes this share of what a cut leaves. With a longer one, two calls may be due."""
-_WARNED: deque[str | None] = deque(maxlen=64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,9 +206,7 @@ def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, dr
     if counter(view) <= room:
         return view
     asked = next((message.id for message in reversed(view) if isinstance(message, HumanMessage)), None)
-    if asked not in _WARNED:
-        _WARNED.append(asked)
-        logger.warning("%d messages do not fit %d tokens: the longest are shortened for the model", len(view), room)
+    _warn(asked)
     while counter(smaller := _shortened(view, room, counter)) > room:
         # What cannot be shortened enough goes, the newest user message never.
         rest = _without_oldest(view, 1, counter, lambda found: {newest_question(found) or found[-1]})
@@ -217,6 +214,12 @@ def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, dr
             break
         view = rest
     return smaller
+
+
+@lru_cache(maxsize=64)
+def _warn(asked: str | None) -> None:
+    """Warn once for a user message, by its id."""
+    logger.warning("the messages up to %s do not fit the model's budget: the longest are shortened for it", asked)
 
 
 def _without_oldest(

@@ -45,7 +45,7 @@ _EVERYDAY: Final = words(
 )
 
 
-class _Said(NamedTuple):
+class _FactWords(NamedTuple):
     """What one fact says: normalized, its words as they are compared, and those that tell it from others."""
 
     phrase: str
@@ -80,9 +80,9 @@ class Chain:
         return tuple(dict.fromkeys(fact.id for fact in self.revisions))
 
     @cached_property
-    def _said(self) -> tuple[_Said, ...]:
+    def _said(self) -> tuple[_FactWords, ...]:
         phrases = dict.fromkeys(normalize(fact.content) for fact in self.revisions)
-        return tuple(_Said(each, words(each), tuple(dict.fromkeys(_telling(each)))) for each in phrases)
+        return tuple(_FactWords(each, words(each), tuple(dict.fromkeys(_telling(each)))) for each in phrases)
 
     def is_in(self, thread_id: str, message: StoredMessage) -> bool:
         """Say whether a message goes with the facts: by where they came from, or by what it says."""
@@ -99,7 +99,7 @@ class Chain:
         """
         has, has_stem, folded = _searched(text)
 
-        def is_told(one: _Said) -> bool:
+        def is_told(one: _FactWords) -> bool:
             if one.telling and one.phrase not in folded:
                 return any(map(has, one.telling)) if is_source else all(map(has, one.telling))
             return one.phrase in folded or (is_source and bool(one.words) and all(map(has_stem, one.words)))

@@ -34,7 +34,7 @@ class _Learned:
 
 
 @dataclass(frozen=True, slots=True)
-class _Note:
+class _ThreadNote:
     """What a thread's note tells of such turns, oldest first."""
 
     learned: tuple[_Learned, ...] = ()
@@ -53,7 +53,7 @@ def learned_in(note: Mapping[str, Any], draft: Entry) -> dict[str, Entry]:
             draft, created=one.created, edited_away=one.edited_away, overlapped=one.overlapped,
             messages=tuple(StoredMessage(*each) for each in one.messages),
         )
-        for one in read_as(_Note, note, ()).learned
+        for one in read_as(_ThreadNote, note, ()).learned
         if one.messages
     ]  # fmt: skip
     return {turn.key: turn for turn in turns}
@@ -67,7 +67,7 @@ def with_learned(note: Mapping[str, Any], turns: Iterable[Entry]) -> dict[str, A
         if messages <= _MOST_MESSAGES:
             said = tuple((one.id, one.role, one.text, "", one.seen) for one in turn.messages)
             kept.append(_Learned(turn.created, said, turn.edited_away, turn.overlapped))
-    return {**note, **plain(_Note(tuple(reversed(kept))))}
+    return {**note, **plain(_ThreadNote(tuple(reversed(kept))))}
 
 
 def note_learned(owner: Owner, thread_id: str, entries: Iterable[Entry]) -> StoreEffects[None]:
@@ -88,7 +88,7 @@ def _digest(message: StoredMessage) -> str:
     return digest(message.text)[:12] if message.role != "assistant" else ""
 
 
-def follow_branch(
+def turn_to_branch(
     draft: Entry, before: Mapping[str, Entry], after: Mapping[str, Entry], config: MemoryConfig
 ) -> StoreEffects[None]:
     """Have facts follow the branch that a thread goes on from, and the newest words of its messages.

@@ -9,6 +9,7 @@ import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
 from langgraph.store.base import Op
@@ -20,7 +21,6 @@ from memory.namespaces import Owner
 _KEY: Final = "lease"
 # A lease of more seconds than this from now on was taken under a clock that was ahead.
 _LONGEST: Final = 86_400.0
-_UNDER_WAY: Final[set[str]] = set()
 
 
 class LeaseLost(Exception):
@@ -53,7 +53,13 @@ class Worker:
     host: str = field(default_factory=socket.gethostname)
     pid: int = field(default_factory=os.getpid)
     is_alive: Callable[[int], bool] = process_exists
-    under_way: set[str] = field(default_factory=lambda: _UNDER_WAY)
+    under_way: set[str] = field(default_factory=set)
+
+
+@cache
+def worker_of(pid: int) -> Worker:
+    """Return a process of this host as a worker: one, so that each of its updates knows the others."""
+    return Worker(pid=pid)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from memory.message import iso_time
 from memory.namespaces import DUE, Kind, Owner, owner_of, thread_namespace
 from memory.text import digest
 from memory.updates.entry import Entry
-from memory.updates.learned import follow_branch, learned_in, with_learned
+from memory.updates.learned import learned_in, turn_to_branch, with_learned
 from memory.updates.transcript import ThreadView, without_edits
 
 logger = logging.getLogger(__name__)
@@ -158,7 +158,7 @@ def _on_branch(
         again = replace(entry, kind="cut", messages=view.words(back, iso_time(entry.created)))
         pending |= {again.key: again} if again.messages else {}
         said = (*said, *again.messages)
-    yield from follow_branch(replace(entry, messages=said), learned, now, config)
+    yield from turn_to_branch(replace(entry, messages=said), learned, now, config)
     return pending, note
 
 

@@ -15,7 +15,7 @@ MAX_RECEIPTS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class ReasonCount:
     """How many facts were not stored for one reason."""
 
     reason: str
@@ -43,7 +43,7 @@ class UpdateReceipt:
     created: tuple[str, ...] = ()
     confirmed: tuple[str, ...] = ()
     superseded: tuple[str, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[ReasonCount, ...] = ()
     messages: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     epoch: str = ""
@@ -51,7 +51,7 @@ class UpdateReceipt:
     @classmethod
     def of(cls, outcome: Outcome, **fields: Any) -> Self:
         """Return the receipt of an outcome, with the fields that it does not tell."""
-        refused = tuple(starmap(Refused, reasons(outcome.refused).items()))
+        refused = tuple(starmap(ReasonCount, reasons(outcome.refused).items()))
         return cls(
             created=outcome.created,
             confirmed=outcome.confirmed,

@@ -1,5 +1,6 @@
 """The worker of one process for one store: it carries out updates and roll-ups, and blocks: for a thread."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from memory.updates import outbox
 from memory.updates.budget import Job, Purpose
 from memory.updates.conversation import ConversationContext, Message
 from memory.updates.entry import Entry, EntryKind
-from memory.updates.lease import Worker
+from memory.updates.lease import worker_of
 from memory.updates.rollup import roll_up
 from memory.updates.transcript import ThreadView
 from memory.updates.update import Drain, Drained
@@ -88,7 +89,6 @@ class MemoryUpdater:
         config: Limits and switches.
         clock: Returns seconds since the epoch.
         calls: The places for model calls of this process.
-        worker: This process, as leases name it; workers of one process share it.
         counted: Is entered around each model call, with its purpose.
     """
 
@@ -100,7 +100,6 @@ class MemoryUpdater:
         config: MemoryConfig = MemoryConfig(),  # noqa: B008 - a frozen value
         clock: Callable[[], float] = time.time,
         calls: ModelCalls | None = None,
-        worker: Worker | None = None,
         counted: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext(),
     ) -> None:
         self._store = store
@@ -108,7 +107,6 @@ class MemoryUpdater:
         self._config = config
         self._clock = clock
         self._calls = calls or ModelCalls()
-        self._worker = worker or Worker()
         self._counted = counted
 
     def drain(
@@ -122,8 +120,8 @@ class MemoryUpdater:
             quiet: So many seconds after the last thing that was said there, whichever process wrote that down.
             is_woken: Whether to read at once what waited for its model.
         """
-        config, clock = self._config, self._clock
-        return Drain(owner, config, clock, self._run, self._use, self._worker, thread_id, quiet, is_woken).run()
+        worker, config = worker_of(os.getpid()), self._config
+        return Drain(owner, config, self._clock, self._run, self._use, worker, thread_id, quiet, is_woken).run()
 
     def process(self, context: ConversationContext) -> float | None:
         """Write down what a context holds, then apply it; in a program of one's own, the queue is given this.

@@ -8,7 +8,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from memory.archive.entries import aexport
-from memory.archive.importing import Imported, Refused, aimport
+from memory.archive.importing import Imported, LineRefusal, aimport
 from memory.config import CATEGORIES, MemoryConfig
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
@@ -88,7 +88,7 @@ def test_a_full_memory_refuses_and_the_limit_holds() -> None:
     small = MemoryConfig(max_facts=3)
     pinned = [good(f"pinned {n}", pinned=True) for n in range(3)]
     assert len(take_in(store, document(*pinned), small).created) == 3
-    assert take_in(store, document(good("one more")), small).refused == [Refused(2, "full")]
+    assert take_in(store, document(good("one more")), small).refused == [LineRefusal(2, "full")]
     assert len(FactStore(store, "ada").list()) == 3
 
 

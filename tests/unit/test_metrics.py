@@ -12,14 +12,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from graphs.process.metrics import COUNTERS, Metrics
 from memory.context.summarizer import Cut
 from memory.facts.changes import REASONS
-from memory.updates.receipts import Refused, UpdateReceipt
+from memory.updates.receipts import ReasonCount, UpdateReceipt
 
 RECEIPT = UpdateReceipt(
     time="2026-01-01T00:00:00+00:00",
     thread_id="thread-of-ada",
     created=("fact_00000001", "fact_00000002"),
     confirmed=("fact_00000003",),
-    refused=(Refused("low_confidence", 2), Refused("secret", 1)),
+    refused=(ReasonCount("low_confidence", 2), ReasonCount("secret", 1)),
     epoch="initial",
 )
 
@@ -105,7 +105,7 @@ def test_no_label_says_what_was_not_listed_beforehand(reason: str, mode: str, re
     metrics = Metrics()
     metrics.turn({"without_memory": reason, "not_written": mode})
     metrics.update(
-        UpdateReceipt(time="", thread_id=reason, refused=tuple(starmap(Refused, refused.items())), epoch=mode)
+        UpdateReceipt(time="", thread_id=reason, refused=tuple(starmap(ReasonCount, refused.items())), epoch=mode)
     )
     with metrics.call(reason):
         pass

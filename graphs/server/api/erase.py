@@ -80,7 +80,7 @@ async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
     telling = await call.run(threads_telling(call.owner, there))  # while the journal has the words
     chain = await call.run(erase.erase_fact(call.owner, wanted.fact_id, call.now))
     call.service.forget(call.owner.segment)
-    return await _ended(call, telling, chain, Erased(items=len(chain.ids)))
+    return await _told_to_all(call, telling, chain, Erased(items=len(chain.ids)))
 
 
 @router.answers("POST /erase/source", 404)
@@ -115,10 +115,10 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     items += await aerase_thread(call.store, thread_id, clock=service.clock)
     if telling:  # a summary that was prepared of one holds the words, too
         service.forget(call.owner.segment)
-    return await _ended(call, telling, said, Erased(items=items, threads=1))
+    return await _told_to_all(call, telling, said, Erased(items=items, threads=1))
 
 
-async def _ended(call: Call, telling: Collection[str], gone: Chain, erased: Erased) -> Erased:
+async def _told_to_all(call: Call, telling: Collection[str], gone: Chain, erased: Erased) -> Erased:
     """Add who still holds the words to what was erased: threads that the user still has, and crons."""
     # What is imported has no thread, and others were deleted.
     there = [*await orphans_of(call), *await call.service.threads.all_of(call.user_id)]  # rows, or checkpoints alone

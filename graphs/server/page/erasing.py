@@ -23,10 +23,10 @@ async def _begun(asked: PageRequest, thread_ids: Collection[str]) -> str:
     """Name conversations as people tell them apart: by their first words, and their day."""
     journal = await asked.run(read_journal(asked.owner, asked.control.epoch))
     first = {entry.thread_id: entry for entry in reversed(journal) if entry.thread_id in thread_ids}
-    return _listed(f"“{each.messages[0].text:.60}” of {date_in_words(each.day)}" for each in first.values())
+    return _enumerated(f"“{each.messages[0].text:.60}” of {date_in_words(each.day)}" for each in first.values())
 
 
-def _listed(said: Iterable[str]) -> str:
+def _enumerated(said: Iterable[str]) -> str:
     found = [*dict.fromkeys(said)]
     more = [f"{len(found) - _TOLD} more"] if len(found) > _TOLD else []
     return ", ".join(found[:_TOLD] + more) or "none"
@@ -39,7 +39,7 @@ async def erase_one_fact(asked: PageRequest) -> Response:
     chain = (await asked.run(read_fact_set(asked.owner, whole=True))).chain_with(fact_id)
     telling = await asked.run(threads_telling(asked.owner, chain))
     stay = await _begun(asked, telling & {*await asked.service.threads.all_of(asked.user_id)})
-    words = _listed(f"“{fact.content:.200}”" for fact in chain.revisions)
+    words = _enumerated(f"“{fact.content:.200}”" for fact in chain.revisions)
     asked.ask(f"Erase for good {words}, and what tells of it? Conversations that keep the words: {stay}.")
     await erase_fact(asked, FactErasure(fact_id=fact_id))
     return asked.lead("bin" if asked.one("view") else "facts", "erased", **seen_of(asked, fact_id))
@@ -50,7 +50,7 @@ async def erase_one_thread(asked: PageRequest) -> Response:
     """Erase a conversation, with what was learned from it, after a question."""
     thread_id = asked.one("id")
     said = (await asked.run(read_fact_set(asked.owner, whole=True))).first_said_in(thread_id)
-    words = _listed(f"“{fact.content:.200}”" for fact in said.revisions)
+    words = _enumerated(f"“{fact.content:.200}”" for fact in said.revisions)
     begun = await _begun(asked, [thread_id])
     asked.ask(f"Erase for good the conversation {begun}, and what was learned in it: {words}?")
     await erase_thread(asked, ThreadErasure.model_validate({"thread_id": thread_id}))
