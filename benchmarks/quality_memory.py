@@ -76,7 +76,7 @@ class Held:
         self._index = UserIndex()
         self._index.follow_facts(facts)
         entries = {entry.key: entry for entry in entries_of(talk)} if with_turns else {}
-        self._index.follow_journal(JournalView(INITIAL_EPOCH, _REVISION, entries, is_whole=True))
+        self._index.follow_journal(JournalView(_REVISION, entries, is_whole=True))
         self._vectors: dict[str, bytes] = {}
         if embeddings is not None:
             texts = self._index.texts()
@@ -91,7 +91,7 @@ class Held:
 
     def recall(self, question: str) -> Recalled:
         """Return what the product finds for a question."""
-        return self._index.recall(Asked(question, vector=self._asked(question)), INITIAL_EPOCH, _REVISION, 0)
+        return self._index.recall(Asked(question, vector=self._asked(question)), _REVISION)
 
     def search(self, question: str, limit: int) -> set[str]:
         """Return the turns that the first facts tell of which `FactStore.search` finds."""

@@ -105,11 +105,10 @@ class Recalling:
             has_new = index.follow_facts(snapshot.facts)
             question = asked()
             vector = await self.vector_of(question.text) if len(index) else None
-            now = (snapshot.epoch, opening.revision, snapshot.edit)
-            recalled = index.recall(replace(question, vector=vector), *now)
+            recalled = index.recall(replace(question, vector=vector), opening.revision)
             view = index.view
             # Vectors of new facts may have been made before they were indexed.
-            if view is None or (view.epoch, view.revision, view.edit) != now or (has_new and self._embedder):
+            if view is None or view.revision != opening.revision or (has_new and self._embedder):
                 self.behind.ask(store, owner)
             return recalled
         return NOTHING
@@ -124,7 +123,7 @@ class Recalling:
         index = self.index(store, owner)
         index.follow_facts(facts)
         asked, view = Asked(query, now=now, vector=await self.vector_of(query)), index.view
-        return index.recall(asked, view.epoch, view.revision, view.edit) if view else NOTHING
+        return index.recall(asked, view.revision) if view else NOTHING
 
     def updated(self, store: BaseStore, owner: Owner) -> None:
         """Bring up to date what this process holds of an owner whose memory has changed, and make vectors."""
@@ -155,7 +154,7 @@ class Recalling:
         index.follow_journal(view)
         if self._embedder:
             name = self._embedder.name
-            index.follow_vectors(name, run(store, read_vectors(owner, view.epoch, name)))
+            index.follow_vectors(name, run(store, read_vectors(owner, view.revision.epoch, name)))
             self.making.ask(store, owner)
         with self._lock:
             indexes = self._stores[store]

@@ -8,11 +8,12 @@ journal in memory can tell there whether it is current.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Annotated, Final
 
 from langgraph.store.base import Item, PutOp
+from pydantic import Field
 
-from memory.control import Control, count_edit, read_control, read_epoch
+from memory.control import INITIAL_EPOCH, Control, count_edit, read_control
 from memory.door import StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
 from memory.forms import of_item, of_items, plain
 from memory.journal.entry import JournalEntry, entry_key, outdated
@@ -23,10 +24,19 @@ _KEPT: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class JournalRevision:
-    """How many items of the journal were ever written or deleted, and the keys of the newest of these, oldest first."""
+    """What tells whether a copy of the journal is current, and otherwise what has changed.
+
+    Attributes:
+        number: How many items of the journal were ever written or deleted.
+        keys: Those of the newest of these, oldest first.
+        epoch: The user's; entries of others are gone.
+        edit: The number of the user's newest edit by hand: after one, other lines may be told.
+    """
 
     number: int = 0
     keys: tuple[str, ...] = ()
+    epoch: Annotated[str, Field(exclude=True)] = INITIAL_EPOCH
+    edit: Annotated[int, Field(exclude=True)] = 0
 
     def changed(self, keys: Sequence[str]) -> "JournalRevision":
         """Return the revision after one more change; of very many keys everybody has to read all again."""
@@ -35,12 +45,14 @@ class JournalRevision:
     def keys_since(self, known: "JournalRevision") -> frozenset[str] | None:
         """Return the keys of what was written or deleted since another one; `None` if all has to be read again."""
         since = self.number - known.number
-        return frozenset(self.keys[len(self.keys) - since :]) if 0 <= since <= len(self.keys) else None
+        is_followed = (self.epoch, self.edit) == (known.epoch, known.edit) and 0 <= since <= len(self.keys)
+        return frozenset(self.keys[len(self.keys) - since :]) if is_followed else None
 
 
 def read_revision(owner: Owner) -> StoreEffects[JournalRevision]:
     """Read the journal's revision; a garbled one is none, and all is read again."""
-    return of_item(JournalRevision, (yield from read(owner.control, _revision_key(owner))))
+    control, item = yield from side_by_side(read_control(owner), read(owner.control, _revision_key(owner)))
+    return replace(of_item(JournalRevision, item), epoch=control.epoch, edit=control.edit)
 
 
 def revision_drop(owner: Owner) -> PutOp:
@@ -145,18 +157,14 @@ class JournalView:
     """The journal of an owner, or what changed of it, as it was at one moment.
 
     Attributes:
-        epoch: The user's epoch; entries of others are gone.
-        revision: The journal's.
+        revision: The journal's; it is read no later than the entries: a newer one would hide that they are old.
         entries: By key; `None` in the place of one of which nothing is there any more, or may be told.
         is_whole: Whether these are all entries; if not, they take the place of those with their keys.
-        edit: The number of the user's newest edit by hand before it was read, where that was asked for.
     """
 
-    epoch: str
     revision: JournalRevision
     entries: Mapping[str, JournalEntry | None]
     is_whole: bool
-    edit: int = 0
 
 
 def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[JournalView]:
@@ -164,17 +172,14 @@ def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[Jo
 
     Args:
         owner: Whose journal.
-        known: What the caller has. An epoch or a revision that cannot be followed reads everything.
+        known: What the caller has. A revision that cannot be followed reads everything.
     """
-    epoch, now = yield from side_by_side(read_epoch(owner), read_revision(owner))
-    keys = now.keys_since(known.revision) if known and known.epoch == epoch else None
-    namespace = owner.namespace("journal")
-    if keys is not None:
-        entries = entries_in((yield from read_many(namespace, sorted(keys))), epoch)
-        return JournalView(epoch, now, {**dict.fromkeys(keys), **entries}, is_whole=False)
-    # The revision is read no later than the entries: a newer one would hide that they are old.
-    epoch, now, every = yield from side_by_side(read_epoch(owner), read_revision(owner), scan(namespace))
-    return JournalView(epoch, now, entries_in(every, epoch), is_whole=True)
+    now = yield from read_revision(owner)
+    keys, namespace = now.keys_since(known.revision) if known else None, owner.namespace("journal")
+    if keys is None:
+        return JournalView(now, entries_in((yield from scan(namespace)), now.epoch), is_whole=True)
+    entries = entries_in((yield from read_many(namespace, sorted(keys))), now.epoch)
+    return JournalView(now, {**dict.fromkeys(keys), **entries}, is_whole=False)
 
 
 def entries_in(items: Iterable[Item | None], epoch: str | None = None) -> dict[str, JournalEntry]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from memory.config import HOLDS, Hold
-from memory.control import count_edit, read_control
+from memory.control import count_edit
 from memory.door import StoreEffects, delete, put, side_by_side, transaction
 from memory.facts.chain import Chain, linked
 from memory.facts.fact import HELD, may_be_used
@@ -60,15 +60,10 @@ def read_tellable_view(owner: Owner, known: JournalView | None = None) -> StoreE
         owner: Whose journal.
         known: What the caller has; after an edit by hand, everything is read anew.
     """
-    # No later than the rest: an edit in between is seen by the next look, as it is counted again at its end.
-    control, view, facts = yield from side_by_side(
-        read_control(owner), read_view(owner, known), read_fact_set(owner, whole=True)
-    )
-    edit = control.edit
-    if known and known.edit != edit and not view.is_whole:
-        view = yield from read_view(owner)
+    # An edit in between is seen by the next look, as it is counted again at its end.
+    view, facts = yield from side_by_side(read_view(owner, known), read_fact_set(owner, whole=True))
     told = {entry.place: entry for entry in _told_of(facts, list(filter(None, view.entries.values())))}
-    return replace(view, entries={key: told.get(key) for key in view.entries}, edit=edit)
+    return replace(view, entries={key: told.get(key) for key in view.entries})
 
 
 def _told_of(facts: FactSet, entries: Sequence[JournalEntry]) -> list[JournalEntry]:

@@ -102,19 +102,16 @@ class UserIndex:
                 self._replace({key: turn_documents(entry)})
         self.view = replace(view, entries={}, is_whole=True)
 
-    def recall(self, asked: Asked, epoch: str, revision: JournalRevision, edit: int) -> Recalled:
+    def recall(self, asked: Asked, revision: JournalRevision) -> Recalled:
         """Return what has to do with a message. What the journal changed since it was indexed is left out.
 
         Args:
             asked: The message.
-            epoch: The user's epoch as it is now.
-            revision: The journal's.
-            edit: The number of the user's newest edit by hand: after one, other past turns may be told.
+            revision: The journal's as it is now.
         """
         text = asked.text[:_MOST_CHARS]
         with self._lock:
-            view = self.view if self.view and (self.view.epoch, self.view.edit) == (epoch, edit) else None
-            changed = revision.keys_since(view.revision) if view else None
+            changed = revision.keys_since(self.view.revision) if self.view else None
             hits = self._index.rank(
                 text,
                 before=asked.before[:_MOST_CHARS],
