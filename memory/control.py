@@ -81,11 +81,6 @@ def read_epoch(owner: Owner) -> StoreEffects[str]:
 @transaction
 def change_control(owner: Owner, **changes: Any) -> StoreEffects[Control]:
     """Give fields of the user's control new values, and return it."""
-    return put_control(owner, **changes)
-
-
-def put_control(owner: Owner, **changes: Any) -> StoreEffects[Control]:
-    """Do what `change_control` does, as a part of what a caller writes."""
     control = replace((yield from read_control(owner)), **changes)
     yield [control.put(owner)]
     return control
@@ -94,5 +89,4 @@ def put_control(owner: Owner, **changes: Any) -> StoreEffects[Control]:
 def count_edit(owner: Owner) -> StoreEffects[int]:
     """Count a change that a person makes by hand, as a part of it, and return its number."""
     edit = (yield from read_control(owner)).edit + 1
-    yield from put_control(owner, edit=edit)
-    return edit
+    return (yield from change_control(owner, edit=edit)).edit

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.config import MemoryConfig
-from memory.control import put_control, read_control
+from memory.control import change_control, read_control
 from memory.door import StoreEffects, side_by_side, transaction
 from memory.facts.rows import MemorySnapshot
 from memory.forget.threads import erased_between, read_thread_epoch
@@ -300,7 +300,7 @@ def close_turn(closing: Closing, now: float, config: MemoryConfig) -> StoreEffec
     )
     zone = closing.time_zone
     if recorded and zone and (yield from read_control(closing.owner)).assistants_time_zone != zone:
-        yield from put_control(closing.owner, assistants_time_zone=zone)
+        yield from change_control(closing.owner, assistants_time_zone=zone)
     return recorded
 
 

@@ -36,7 +36,7 @@ AsyncDoor = Callable[Concatenate["FactStore", P], Coroutine[Any, Any, T]]
 
 def _operation(
     rule: Callable[Concatenate[FactSet, P], T],
-    said: Callable[..., Sequence[str]] | None = None,
+    said: Callable[..., Sequence[str]] = lambda *_, **__: (),
     *,
     whole: bool = False,
     by_hand: bool = False,
@@ -45,7 +45,7 @@ def _operation(
 
     Args:
         rule: What it does, and returns.
-        said: Returns what is about to be added, of the rule's arguments.
+        said: Returns what is about to be added that history may have, of the rule's arguments.
         whole: Whether the rule needs all that the facts said.
         by_hand: Whether it is a change that a person makes.
     """
@@ -53,7 +53,7 @@ def _operation(
     @wraps(rule)
     @transaction
     def operation(self: "FactEffects", /, *args: P.args, **kwargs: P.kwargs) -> StoreEffects[T]:
-        facts = yield from self.read(said and said(*args, **kwargs), whole=whole)
+        facts = yield from self.read(said(*args, **kwargs), whole=whole)
         if by_hand:
             facts.count_edit()
         value = rule(facts, *args, **kwargs)
@@ -79,9 +79,8 @@ class FactEffects:
     restore = _operation(rules.restore, whole=True)
     insert = _operation(rules.insert, lambda drafts, *_: [draft.content for draft in drafts])
     update = _operation(rules.update, by_hand=True)
-    # These add nothing that history may have; how often facts were said again is needed for the limit.
-    release = _operation(rules.release, lambda *_, **__: (), by_hand=True)
-    approve = _operation(rules.approve, lambda *_, **__: (), by_hand=True)
+    release = _operation(rules.release, by_hand=True)
+    approve = _operation(rules.approve, by_hand=True)
     retire = _operation(rules.retire, whole=True, by_hand=True)
     delete = _operation(rules.delete, whole=True, by_hand=True)
     undo = _operation(rules.undo, whole=True, by_hand=True)

@@ -10,7 +10,7 @@ from functools import partial
 
 from langgraph.store.base import BaseStore, Item, MatchCondition
 
-from memory.control import put_control, read_control, read_epoch
+from memory.control import change_control, read_control, read_epoch
 from memory.door import Batch, StoreEffects, arun, delete, list_namespaces, put, run, scan, side_by_side, transaction
 from memory.facts.chain import Chain
 from memory.facts.fact_set import FactSet
@@ -211,7 +211,7 @@ def erase_user(user: Owner, now: float) -> StoreEffects[int]:
         How many items were deleted.
     """
     erased, epoch = (yield from read_control(user)).erased + 1, uuid.uuid4().hex
-    yield from put_control(
+    yield from change_control(
         user, epoch=epoch, epoch_at=now, erased=erased, erased_at={}, secrets=NO_SECRETS, time_zone=None,
         assistants_time_zone=None,
     )  # fmt: skip
