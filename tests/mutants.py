@@ -583,7 +583,7 @@ MUTANTS = (
     Mutant(
         "a turn is written down late twice",
         "memory/updates/outbox.py",
-        "if turn in turns:",
+        "if turn in note.late:",
         "if False:",
         LEFT,
     ),

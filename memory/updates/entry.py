@@ -6,10 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from operator import attrgetter
-from typing import Literal, Self
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self
+
+from pydantic import Field
 
 from memory.config import MemoryConfig
-from memory.message import StoredMessage
+from memory.message import Role, StoredMessage
 from memory.model_calls import chain, says_too_long, status_of
 from memory.namespaces import Owner
 from memory.text import digest
@@ -139,6 +141,32 @@ class Entry:
         if is_alone:
             return replace(self, attempts=attempts, state="dead", error=sort)
         return replace(self, attempts=config.max_attempts - 1, due=now, error=sort)
+
+
+class Said(NamedTuple):
+    """One message of a turn that was learned: in the place of its words their digest, and never a time."""
+
+    id: str
+    role: Role
+    text: str = ""
+    time: str = ""
+    seen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedTurn:
+    """What is known of a turn once it was learned: what an entry names alike, without a word of text."""
+
+    kind: ClassVar[EntryKind] = "turn"
+    created: float
+    messages: Annotated[tuple[Said, ...], Field(min_length=1)]
+    edited_away: tuple[str, ...] = ()
+    overlapped: bool = False
+
+    @property
+    def key(self) -> str:
+        """What tells it from the others of its thread."""
+        return digest("learned", *map(_ID, self.messages))
 
 
 def kind_of(error: BaseException) -> FailureKind:

@@ -6,17 +6,19 @@ These tell a later turn what was edited away since.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final, Self
+
+from langgraph.store.base import Op
 
 from memory.config import MemoryConfig
 from memory.door import StoreEffects, put, read
 from memory.facts import rules
 from memory.facts.rows import read_fact_set, save
-from memory.forms import belongs, plain, read_as
-from memory.message import Role, StoredMessage, iso_time
+from memory.forms import belongs, of_item, plain
+from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner, thread_namespace
 from memory.text import digest, flush_hash
-from memory.updates.entry import Entry
+from memory.updates.entry import Entry, LearnedTurn, Said
 from memory.updates.transcript import BEGINNING
 
 _MOST_MESSAGES: Final = 150
@@ -24,64 +26,43 @@ _MOST_MESSAGES: Final = 150
 
 
 @dataclass(frozen=True, slots=True)
-class _Learned:
-    """One turn that was learned: of each message id, role, a digest of its words, and whether it was seen."""
+class ThreadNote:
+    """What is noted of a thread.
 
-    created: float
-    messages: tuple[tuple[str, Role, str, str, bool], ...]
-    edited_away: tuple[str, ...] = ()
-    overlapped: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _ThreadNote:
-    """What a thread's note tells of such turns, oldest first."""
-
-    learned: tuple[_Learned, ...] = ()
-
-
-def learned_in(note: Mapping[str, Any], draft: Entry) -> dict[str, Entry]:
-    """Return the turns that were learned, by keys of their own, as entries with digests in the place of words.
-
-    Args:
-        note: The thread's note.
-        draft: What they have in common with any entry of the thread.
+    Attributes:
+        late: The turns that were written down after they ended, by digests, oldest first.
+        learned: The newest turns that were learned, oldest first.
     """
-    draft = replace(draft, kind="turn", thread_id="")
-    turns = [
-        replace(
-            draft, created=one.created, edited_away=one.edited_away, overlapped=one.overlapped,
-            messages=tuple(StoredMessage(*each) for each in one.messages),
-        )
-        for one in read_as(_ThreadNote, note, ()).learned
-        if one.messages
-    ]  # fmt: skip
-    return {turn.key: turn for turn in turns}
 
+    late: tuple[str, ...] = ()
+    learned: tuple[LearnedTurn, ...] = ()
 
-def with_learned(note: Mapping[str, Any], turns: Iterable[Entry]) -> dict[str, Any]:
-    """Return a thread's note with these turns as those that were learned, the newest of them."""
-    kept, messages = list[_Learned](), 0
-    for turn in sorted(turns, key=attrgetter("created"))[::-1]:
-        messages += len(turn.messages)
-        if messages <= _MOST_MESSAGES:
-            said = tuple((one.id, one.role, one.text, "", one.seen) for one in turn.messages)
-            kept.append(_Learned(turn.created, said, turn.edited_away, turn.overlapped))
-    return {**note, **plain(_ThreadNote(tuple(reversed(kept))))}
+    def with_learned(self, turns: Iterable[LearnedTurn]) -> Self:
+        """Return the note with these turns as those that were learned, the newest of them."""
+        kept, messages = list[LearnedTurn](), 0
+        for turn in sorted(turns, key=attrgetter("created"), reverse=True):
+            messages += len(turn.messages)
+            if messages <= _MOST_MESSAGES:
+                kept.insert(0, turn)
+        return replace(self, learned=tuple(kept))
+
+    def put(self, owner: Owner, thread_id: str) -> Op:
+        """Return the write of it."""
+        return put(thread_namespace(thread_id), owner.due_key, plain(self))
 
 
 def note_learned(owner: Owner, thread_id: str, entries: Iterable[Entry]) -> StoreEffects[None]:
     """Note in a thread that these entries of it were learned."""
-    item = yield from read(thread_namespace(thread_id), owner.due_key)
-    note = item.value if item else {}
+    note = of_item(ThreadNote, (yield from read(thread_namespace(thread_id), owner.due_key)))
+    turns = {turn.key: turn for turn in note.learned}
     for entry in entries:
         if entry.kind == "turn":
-            said = [replace(one, text=_digest(one)) for one in entry.messages]
+            said = [Said(one.id, one.role, _digest(one), seen=one.seen) for one in entry.messages]
             if not said[0].seen:
-                said.insert(0, StoredMessage(BEGINNING + entry.first, "assistant", "", "", seen=True))
-            turn = replace(entry, thread_id="", messages=tuple(said))
-            note = with_learned(note, (learned_in(note, entry) | {turn.key: turn}).values())
-    yield [put(thread_namespace(thread_id), owner.due_key, note)]
+                said.insert(0, Said(BEGINNING + entry.first, "assistant", seen=True))
+            turn = LearnedTurn(entry.created, tuple(said), entry.edited_away, entry.overlapped)
+            turns[turn.key] = turn
+    yield [note.with_learned(turns.values()).put(owner, thread_id)]
 
 
 def _digest(message: StoredMessage) -> str:
@@ -89,7 +70,7 @@ def _digest(message: StoredMessage) -> str:
 
 
 def turn_to_branch(
-    draft: Entry, before: Mapping[str, Entry], after: Mapping[str, Entry], config: MemoryConfig
+    draft: Entry, before: Mapping[str, LearnedTurn], after: Mapping[str, LearnedTurn], config: MemoryConfig
 ) -> StoreEffects[None]:
     """Have facts follow the branch that a thread goes on from, and the newest words of its messages.
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Annotated
+from typing import Annotated, Any
 
 from langgraph.store.base import Item, MatchCondition
 from pydantic import Field
@@ -18,12 +18,12 @@ from memory.config import MemoryConfig
 from memory.control import Control, read_control
 from memory.door import StoreEffects, delete, list_namespaces, put, read, read_many, scan, side_by_side, transaction
 from memory.forget.threads import ErasedThread, erased_between, read_thread_erase
-from memory.forms import plain, read_as
+from memory.forms import of_item, plain, read_as
 from memory.message import iso_time
 from memory.namespaces import DUE, Kind, Owner, owner_of, thread_namespace
 from memory.text import digest
 from memory.updates.entry import Entry
-from memory.updates.learned import learned_in, turn_to_branch, with_learned
+from memory.updates.learned import ThreadNote, turn_to_branch
 from memory.updates.transcript import ThreadView, without_edits
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ _AGE = attrgetter("created", "key")
 
 # Clocks of two processes differ: what was changed so short a time before a turn may have been changed after it.
 _MARGIN_SECONDS = 300.0
-_LATE, _LATE_KEPT = "late", 500
+_LATE_KEPT = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +98,12 @@ def record(
             and only if it certainly may be learned.
         config: The limit of facts: what had ended with an edit may come back.
     """
-    owner, notes = draft.owner, thread_namespace(draft.thread_id)
-    control, erase, stored, (note, marker) = yield from side_by_side(
+    owner = draft.owner
+    control, erase, stored, (noted, marker) = yield from side_by_side(
         read_control(owner),
         read_thread_erase(draft.thread_id),
         read_entries(owner, [draft.key] if view is None else None),
-        side_by_side(read(notes, owner.due_key), read(DUE, owner.due_key)),
+        side_by_side(read(thread_namespace(draft.thread_id), owner.due_key), read(DUE, owner.due_key)),
     )
     entry = replace(draft, epoch=draft.epoch or control.epoch)
     # After which edits by hand it was said nobody knows of what a summary cuts, nor of a turn that could not read it,
@@ -114,14 +114,13 @@ def record(
     is_erased = entry.epoch != control.epoch or (thread_epoch and erased_between(thread_epoch, erase.epoch))
     if is_erased or not control.learning or (late and not late.may_be_learned(draft.epoch, control, erase)):
         return None
-    noted = dict(note.value) if note else {}
+    note = before = of_item(ThreadNote, noted)
     if late:
-        known = noted.get(_LATE)  # somebody may have edited it by hand
         # With the time: a question that was edited under its id is asked again.
-        turn, turns = digest(late.asked, repr(late.at)), known if isinstance(known, list) else []
-        if turn in turns:
+        turn = digest(late.asked, repr(late.at))
+        if turn in note.late:
             return None
-        noted[_LATE] = [*turns, turn][-_LATE_KEPT:]
+        note = replace(note, late=(*note.late, turn)[-_LATE_KEPT:])
     of_thread = {one.key: one for one in stored if one.thread_id == entry.thread_id}
     earlier = of_thread.get(entry.key)
     if earlier and earlier.contents == entry.contents:
@@ -131,9 +130,9 @@ def record(
     stale = [each for each in of_thread.values() for one in each.messages if words.get(one.id, one.text) != one.text]
     of_thread |= {each.key: _in_words(each, words) for each in stale if each.created <= entry.created}
     if view is not None:
-        of_thread, noted = yield from _on_branch(entry, view, of_thread, noted, config)
-    if not note or noted != note.value:
-        yield [put(notes, owner.due_key, noted)]
+        of_thread, note = yield from _on_branch(entry, view, of_thread, note, config)
+    if not noted or note != before:
+        yield [note.put(owner, entry.thread_id)]
     yield from change(owner, stored, [*stored, *of_thread.values()])
     # With one more entry the marker is due no later than before.
     yield [put(DUE, owner.due_key, {"due": min(_due_of(marker, entry.due), entry.due)})]
@@ -141,18 +140,19 @@ def record(
 
 
 def _on_branch(
-    entry: Entry, view: ThreadView, of_thread: dict[str, Entry], note: dict[str, object], config: MemoryConfig
-) -> StoreEffects[tuple[dict[str, Entry], dict[str, object]]]:
+    entry: Entry, view: ThreadView, of_thread: dict[str, Entry], note: ThreadNote, config: MemoryConfig
+) -> StoreEffects[tuple[dict[str, Entry], ThreadNote]]:
     """Let facts follow the branch that a thread shows; return its entries and its note as they become."""
-    learned = learned_in(note, entry)
-    edited = without_edits(sorted((learned | of_thread).values(), key=_AGE), view, entry)
+    learned = {turn.key: turn for turn in note.learned}
+    every: dict[str, Any] = learned | of_thread
+    edited = without_edits(sorted(every.values(), key=_AGE), view, entry)
     if edited:
         logger.info("thread %s: %d entries hold what it does not", entry.thread_id, len(edited))
-    every = learned | of_thread | {one.key: one for one in edited}
+    every |= {one.key: one for one in edited}
     pending, now = ({key: every[key] for key in turns} for turns in (of_thread, learned))
     said = entry.messages
     if now != learned:
-        note = with_learned(note, now.values())
+        note = note.with_learned(now.values())
         back = {each for key, one in learned.items() for each in one.edited_away if each not in now[key].edited_away}
         # What was edited away before it was learned has to be read now; the rest is known again by its words.
         again = replace(entry, kind="cut", messages=view.words(back, iso_time(entry.created)))

@@ -1,7 +1,7 @@
 """What of a conversation is worth remembering: its newest turn, what was edited away, what a model reads. Pure."""
 
 import math
-from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import attrgetter
@@ -13,7 +13,9 @@ from memory.config import MemoryConfig
 from memory.extraction.dialogue import MAX_CONTEXT_CHARS, MAX_USER_CHARS, in_pieces
 from memory.message import StoredMessage, stored_id, to_stored
 from memory.text import flush_hash
-from memory.updates.entry import Entry
+from memory.updates.entry import Entry, LearnedTurn, Said
+
+AnyTurn = Entry | LearnedTurn
 
 SCHEDULED: Final = "[SCHEDULED]"
 """How a user message begins that a scheduler sent, not a person."""
@@ -135,7 +137,7 @@ class ThreadView:
     words: Callable[[Collection[str], str], tuple[StoredMessage, ...]] = lambda *_: ()
 
 
-def without_edits(entries: Sequence[Entry], view: ThreadView, newest: Entry) -> list[Entry]:
+def without_edits(entries: Sequence[AnyTurn], view: ThreadView, newest: Entry) -> list[AnyTurn]:
     """Return the entries of a thread whose edited messages are others now, with their ids.
 
     Args:
@@ -165,7 +167,7 @@ def without_edits(entries: Sequence[Entry], view: ThreadView, newest: Entry) -> 
     return changed
 
 
-def edited_away(entries: Iterable[Entry], view: ThreadView, first: str) -> frozenset[str]:
+def edited_away(entries: Iterable[AnyTurn], view: ThreadView, first: str) -> frozenset[str]:
     """Return the ids of pending messages that the user edited away, on the branch that the thread goes on from.
 
     A message that the thread lacks may have been trimmed. It was edited away only if neither the thread nor a
@@ -202,21 +204,22 @@ def edited_away(entries: Iterable[Entry], view: ThreadView, first: str) -> froze
     return frozenset(gone)
 
 
-def _is_beside(entry: Entry, view: ThreadView) -> bool:
+def _is_beside(entry: AnyTurn, view: ThreadView) -> bool:
     """Say whether a turn was written down by a run that went on beside the one whose view this is."""
     # An answer that is made again is of the same turn, whose question the thread has.
     return entry.created > view.begun and not all(identity in view.ids for identity in asked_in(entry))
 
 
-def asked_in(entry: Entry) -> tuple[str, ...]:
+def asked_in(entry: AnyTurn) -> tuple[str, ...]:
     """Return the ids of the new messages of people."""
     return tuple(one.id for one in entry.messages if one.role != "assistant" and not one.seen)
 
 
-def _predecessors(turns: Iterable[Entry]) -> dict[str, set[str]]:
+def _predecessors(turns: Iterable[AnyTurn]) -> dict[str, set[str]]:
     """Return what was said right before each new message of the turns: nothing, where a thread begins."""
     before: dict[str, set[str]] = {}
-    for messages in (entry.messages for entry in turns):
+    each: Iterator[Sequence[StoredMessage | Said]] = (turn.messages for turn in turns)
+    for messages in each:
         before.update((first.id, before.get(first.id, set())) for first in messages[:1] if not first.seen)
         for one, following in pairwise(messages):
             before.setdefault(following.id, set()).add(one.id)
