@@ -162,7 +162,7 @@ class Palimpsest:
             await self._follow()
         if int(moment // 86_400) > self._day:
             self._now, self._day = max(self._now, moment), int(moment // 86_400)
-            await asyncio.to_thread(self._service._updater(self.store).roll_up, self._owner)
+            await self._service.work(self.store, lambda updater: updater.roll_up(self._owner))
 
     async def turn(self, said: ReplayTurn) -> None:
         self._now = max(self._now, said.at)

@@ -195,7 +195,7 @@ class MemoryService:
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
         """Apply what is pending for one owner."""
-        drained = await _behind(lambda: self._updater(store).drain(owner))
+        drained = await self.work(store, lambda updater: updater.drain(owner))
         self._after(store, owner, drained)
         return drained
 
@@ -215,8 +215,8 @@ class MemoryService:
 
         Days end at every hour somewhere.
         """
-        owners, updater = await self._owners_in(store, "journal", period=_HOUR), self._updater(store)
-        await self._for_each(owners, lambda owner: _behind(lambda: updater.roll_up(owner)))
+        owners = await self._owners_in(store, "journal", period=_HOUR)
+        await self._for_each(owners, lambda owner: self.work(store, lambda updater: updater.roll_up(owner)))
 
     async def aclean(self, store: BaseStore) -> None:
         """Once a day, move facts that are over into history, and delete what is kept no longer, of all users."""
@@ -322,12 +322,18 @@ class MemoryService:
         self._after(context.store, context.owner, drained)
         return updater.wait_after(drained)
 
-    def _updater(self, store: BaseStore) -> MemoryUpdater:
+    async def work(self, store: BaseStore, of: Callable[[MemoryUpdater], T]) -> T:
+        """Return what work of the updater's returns: it blocks a thread, and asks the store on this event loop."""
+        updater = self._updater(store, asyncio.get_running_loop())
+        return await _behind(lambda: of(updater))
+
+    def _updater(self, store: BaseStore, loop: asyncio.AbstractEventLoop | None = None) -> MemoryUpdater:
         return MemoryUpdater(
             store,
             self._memory_model,
             config=self._config,
             clock=self.clock,
             calls=self._calls,
+            loop=loop,
             counted=self.metrics.call,
         )

@@ -1,5 +1,6 @@
 """The worker of one process for one store: it carries out updates and roll-ups, and blocks: for a thread."""
 
+import asyncio
 import os
 import threading
 import time
@@ -11,7 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.door import StoreEffects, in_daemon_thread, run
+from memory.door import StoreEffects, arun, in_daemon_thread, run
 from memory.message import iso_time, messages_of
 from memory.model_calls import SpanName, span
 from memory.namespaces import Owner
@@ -89,6 +90,7 @@ class MemoryUpdater:
         config: Limits and switches.
         clock: Returns seconds since the epoch.
         calls: The places for model calls of this process.
+        loop: The event loop on which the store is asked; by default the store's synchronous interface is.
         counted: Is entered around each model call, with its purpose.
     """
 
@@ -100,6 +102,7 @@ class MemoryUpdater:
         config: MemoryConfig = MemoryConfig(),  # noqa: B008 - a frozen value
         clock: Callable[[], float] = time.time,
         calls: ModelCalls | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
         counted: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext(),
     ) -> None:
         self._store = store
@@ -107,6 +110,7 @@ class MemoryUpdater:
         self._config = config
         self._clock = clock
         self._calls = calls or ModelCalls()
+        self._loop = loop
         self._counted = counted
 
     def drain(
@@ -155,7 +159,10 @@ class MemoryUpdater:
         return roll_up(Job(owner, self._config, self._clock, self._run, self._use))
 
     def _run(self, effects: StoreEffects[T]) -> T:
-        return run(self._store, effects, seconds=self._config.store_timeout_seconds)
+        seconds = self._config.store_timeout_seconds
+        if self._loop is None:
+            return run(self._store, effects, seconds=seconds)
+        return asyncio.run_coroutine_threadsafe(arun(self._store, effects, seconds, aside=True), self._loop).result()
 
     def _use(self, name: str, purpose: Purpose, call: Callable[[BaseChatModel], Any]) -> Any:
         def use() -> Any:

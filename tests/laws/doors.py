@@ -139,7 +139,7 @@ class House:
         await self.service.asweep(self.store)
 
     async def roll_up(self) -> None:
-        await asyncio.to_thread(self.service._updater(self.store).roll_up, self.facts.owner)
+        await self.service.work(self.store, lambda updater: updater.roll_up(self.facts.owner))
 
     async def cut(self, thread_id: str, *texts: str) -> None:
         """Write down and learn what a summary takes away."""

@@ -63,10 +63,10 @@ async def test_a_roll_up_that_waits_for_tomorrow_is_made_tomorrow() -> None:
     there.clock.seconds = today
     run(there.store, append(ADA, [entry(FIRST.isoformat())]))
     run(there.store, spend(ADA, there.config, today))
-    assert not await asyncio.to_thread(service._updater(there.store).roll_up, ADA)
+    assert not await service.work(there.store, lambda updater: updater.roll_up(ADA))
     assert model.prompts == []
     there.clock.seconds += DAY
-    assert await asyncio.to_thread(service._updater(there.store).roll_up, ADA)
+    assert await service.work(there.store, lambda updater: updater.roll_up(ADA))
 
 
 async def test_while_the_store_is_away_a_summary_asks_it_for_no_budget(caplog: pytest.LogCaptureFixture) -> None:
