@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
+from threading import Lock
 from typing import Any, Final, get_args
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.core import CounterMetricFamily
 
 from graphs.turn.state import NotWritten, WithoutMemory
 from memory.context.summarizer import Cut
@@ -48,25 +49,30 @@ What is not listed is counted as `other`.
 
 
 class Metrics:
-    """The numbers of one process.
-
-    Attributes:
-        registry: What a scrape reads; it may be registered in another one.
-    """
+    """The numbers of one process; a collector, which a registry of Prometheus reads."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry(auto_describe=True)
-        self._counters: dict[str, Counter] = {}
+        # What can be counted is there from the start: a rate over a series that begins at 1 misses the first.
+        self._counts = {
+            (name, *said): 0.0 for name, (_, labels) in COUNTERS.items() for said in product(*labels.values())
+        }
+        self._lock = Lock()
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """Yield each counter as it is now."""
+        counts = self._counts.copy()
         for name, (about, labels) in COUNTERS.items():
-            self._counters[name] = counter = Counter(name, about, tuple(labels), registry=self.registry)
-            # What can be counted is there from the start: a rate over a series that begins at 1 misses the first.
-            for said in product(*labels.values()):
-                counter.labels(*said)
+            family = CounterMetricFamily(name, about, labels=tuple(labels))
+            for (of, *said), count in counts.items():
+                if of == name:
+                    family.add_metric(said, count)
+            yield family
 
     def _count(self, name: str, *labels: str, amount: float = 1) -> None:
         known = COUNTERS[name][1].values()
-        said = [label if label in listed else OTHER for label, listed in zip(labels, known, strict=True)]
-        self._counters[name].labels(*said).inc(amount)
+        key = (name, *(label if label in listed else OTHER for label, listed in zip(labels, known, strict=True)))
+        with self._lock:
+            self._counts[key] = self._counts.get(key, 0.0) + amount
 
     def drained(self, drained: Drained) -> None:
         """Count what a drain came to."""

@@ -26,7 +26,7 @@ RECEIPT = UpdateReceipt(
 
 def samples(metrics: Metrics) -> dict[tuple[str, tuple[str, ...]], float]:
     """Every sample above zero that is not about when a series began."""
-    text = generate_latest(metrics.registry).decode()
+    text = generate_latest(metrics).decode()
 
     def labels(name: str, said: dict[str, str]) -> tuple[str, ...]:
         family = COUNTERS.get(name.removesuffix("_total"))  # a scrape sorts them by name
@@ -93,7 +93,7 @@ def test_a_call_counts_by_how_it_ended() -> None:
 def test_what_can_be_counted_is_there_from_the_start() -> None:
     shown = re.findall(
         r'^palimpsest_facts_total\{outcome="(\w+)",reason="(\w*)"\} 0.0$',
-        generate_latest(Metrics().registry).decode(),
+        generate_latest(Metrics()).decode(),
         re.MULTILINE,
     )
     assert {outcome for outcome, reason in shown if not reason} >= {"created", "confirmed", "superseded"}
