@@ -252,7 +252,7 @@ async def _perform(effects: Generator[Any, Any, T], handlers: Handlers, *, aside
             return stop
 
     while True:
-        effect = await asyncio.wrap_future(in_daemon_thread(taken, "palimpsest-effects")) if aside else taken()
+        effect = await on_thread(taken, "palimpsest-effects") if aside else taken()
         if isinstance(effect, StopIteration):
             return effect.value  # type: ignore[no-any-return]  # typeshed has no type for it
         try:
@@ -466,6 +466,14 @@ def in_daemon_thread(call: Callable[[], T], name: str = "palimpsest-model") -> F
 
     threading.Thread(target=work, name=name, daemon=True).start()
     return future
+
+
+async def on_thread(call: Callable[[], T], name: str = "palimpsest-model") -> T:
+    """Return what a blocking call returns, without holding up the event loop; cancelled, it goes on to its end.
+
+    It has a thread of its own: hanging stores may occupy the event loop's default thread pool.
+    """
+    return await asyncio.wrap_future(in_daemon_thread(call, name))
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from graphs.process.synchronous import ByStore
 from graphs.settings import Settings
 from graphs.turn.prepared import PreparedSummaries
 from graphs.turn.stores import LeftTurns, Stores
-from memory.door import arun, arun_patiently, in_daemon_thread, run, tolerated
+from memory.door import arun, arun_patiently, in_daemon_thread, on_thread, run, tolerated
 from memory.forget.retention import KINDS, clean
 from memory.namespaces import Kind, Owner
 from memory.turn import Closing, close_turn
@@ -46,12 +46,6 @@ _HOUR = 3_600.0
 _DAY = 24 * _HOUR
 _SIDE_BY_SIDE = 8
 _UNKNOWN = "what was used of a budget is not known, and a summary is not counted"
-
-
-async def _behind(work: Callable[[], T]) -> T:
-    """Return what blocking work returns, without holding up the event loop; cancelled, the work goes on to its end."""
-    # On a thread of its own: hanging stores may occupy the event loop's default thread pool.
-    return await asyncio.wrap_future(in_daemon_thread(work))
 
 
 class MemoryService:
@@ -107,7 +101,7 @@ class MemoryService:
 
     async def aload_model(self, name: str, purpose: Purpose) -> BaseChatModel:
         """Load a chat model without blocking the event loop: a provider's first use imports its package."""
-        return await _behind(lambda: self.load_model(name, purpose))
+        return await on_thread(lambda: self.load_model(name, purpose))
 
     def _memory_model(self, name: str) -> BaseChatModel:
         named = self.settings.memory_model or name
@@ -152,11 +146,11 @@ class MemoryService:
             counting = functools.partial(count, place())  # here, where the run says whose it is
             try:
                 async with asyncio.timeout(limits.read_timeout_seconds):
-                    await asyncio.wrap_future(in_daemon_thread(counting, "palimpsest-budget"))
+                    await on_thread(counting, "palimpsest-budget")
             except TimeoutError:
                 logger.warning("%s: the store takes its time", _UNKNOWN)
             async with asyncio.timeout(limits.model_timeout_seconds):
-                model = await _behind(load)
+                model = await on_thread(load)
                 with self.metrics.call("summary"):
                     return (await ainvoke(model, prompt, config)).text
 
@@ -325,7 +319,7 @@ class MemoryService:
     async def work(self, store: BaseStore, of: Callable[[MemoryUpdater], T]) -> T:
         """Return what work of the updater's returns: it blocks a thread, and asks the store on this event loop."""
         updater = self._updater(store, asyncio.get_running_loop())
-        return await _behind(lambda: of(updater))
+        return await on_thread(lambda: of(updater))
 
     def _updater(self, store: BaseStore, loop: asyncio.AbstractEventLoop | None = None) -> MemoryUpdater:
         return MemoryUpdater(

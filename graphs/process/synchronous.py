@@ -10,7 +10,7 @@ from weakref import ref
 
 from langgraph.store.base import BaseStore, Op, Result
 
-from memory.door import in_daemon_thread
+from memory.door import on_thread
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ class ThreadedStore(BaseStore):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry the operations out on a thread of their own: one that hangs takes no thread from the event loop."""
-        return await asyncio.wrap_future(in_daemon_thread(lambda: self.inner.batch(ops), "palimpsest-store"))
+        return await on_thread(lambda: self.inner.batch(ops), "palimpsest-store")
 
 
 def unwrapped(store: BaseStore) -> BaseStore:

@@ -27,7 +27,7 @@ from graphs.turn.context import Context, context_of
 from graphs.turn.state import MEMORY_KEY, MemoryState, Receipt, State
 from memory.context.running_summary import LEFT_OUT, DividedMessages, LeftOut, divide, rehydrate, state_of
 from memory.control import INITIAL_EDIT
-from memory.door import in_daemon_thread, tolerated
+from memory.door import on_thread, tolerated
 from memory.injection.injected import Injected
 from memory.message import StoredMessage, to_stored
 from memory.namespaces import Owner
@@ -159,7 +159,7 @@ async def read_saved(read: Callable[..., Iterable[T]], aread: Callable[..., Asyn
     thread: Any = {"configurable": {"thread_id": get_config()["configurable"]["thread_id"], "checkpoint_ns": ""}}
     if is_awaited():
         return [saved async for saved in aread(thread, limit=limit)]
-    return await asyncio.wrap_future(in_daemon_thread(lambda: [*read(thread, limit=limit)], "palimpsest-saver"))
+    return await on_thread(lambda: [*read(thread, limit=limit)], "palimpsest-saver")
 
 
 def is_kept(config: RunnableConfig) -> bool:

@@ -129,10 +129,6 @@ class FactSet:
         # A waiting fact that was edited, and then refused, leaves a revision that is replaced by itself, never used.
         return [fact for fact in last.values() if fact.replaced_by != fact.id and not self.saying(fact.content)]
 
-    def evicted(self) -> list[Fact]:
-        """Return what of it went at the limit."""
-        return [fact for fact in self.gone() if fact.status == "evicted"]
-
     def chain_of(self, revisions: Iterable[Fact]) -> Chain:
         """Return the chain of these revisions, with the messages that said them, or said them again."""
         facts = list(revisions)

@@ -97,7 +97,7 @@ class FactEffects:
         """
         facts = yield from self.read(whole=status in HISTORY)
         found = facts.rows.values() if status not in HISTORY else with_ends(facts.past, facts.every)
-        found = facts.evicted() if status == "evicted" else found
+        found = facts.gone() if status == "evicted" else found
         strongest = strongest_first([fact for fact in found if status in (None, fact.status)])
         return sorted(strongest, key=lambda fact: not fact.pinned)
 
