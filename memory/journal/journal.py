@@ -64,11 +64,15 @@ def _revision_key(owner: Owner) -> str:
     return f"journal.{owner.agent_name}"  # a user's agents share their control
 
 
-def write_lines(owner: Owner, writes: Sequence[PutOp]) -> StoreEffects[None]:
-    """Write and delete items of the journal, as a part of what a caller writes, with the revision that tells which."""
-    if writes:
-        revision = (yield from read_revision(owner)).changed(sorted(write.key for write in writes))
-        yield [*writes, put(owner.control, _revision_key(owner), plain(revision))]
+def write_lines(owner: Owner, changed: Mapping[str, JournalEntry | None]) -> StoreEffects[None]:
+    """Write entries by their keys, and delete the others, as a part of what a caller writes, with the revision."""
+    namespace = owner.namespace("journal")
+    if changed:
+        revision = (yield from read_revision(owner)).changed(sorted(changed))
+        yield [
+            *(put(namespace, key, plain(each)) if each else delete(namespace, key) for key, each in changed.items()),
+            put(owner.control, _revision_key(owner), plain(revision)),
+        ]
 
 
 def read_held(
@@ -106,10 +110,7 @@ def tell(owner: Owner, held: Mapping[str, JournalEntry], fresh: Iterable[Journal
         key = homes.get((entry.thread_id, entry.messages[0].id), entry.key)
         stored = after.get(key)
         after[key] = stored.joined(entry) if stored else entry
-    namespace = owner.namespace("journal")
-    yield from write_lines(
-        owner, [put(namespace, key, plain(each)) for key, each in after.items() if held.get(key) != each]
-    )
+    yield from write_lines(owner, {key: each for key, each in after.items() if held.get(key) != each})
 
 
 def hold_repeats(owner: Owner, before: Control) -> StoreEffects[None]:
@@ -125,8 +126,8 @@ def hold_repeats(owner: Owner, before: Control) -> StoreEffects[None]:
     if control.secrets == before.secrets:
         return
     told = yield from read_journal(owner, control.epoch)
-    changed = [now for each in told if (now := each.screened((), control.secrets)) != each]
-    yield from write_lines(owner, [put(owner.namespace("journal"), each.key, plain(each)) for each in changed])
+    changed = {each.key: now for each in told if (now := each.screened((), control.secrets)) != each}
+    yield from write_lines(owner, changed)
     if changed:  # by it, who holds the journal in memory knows that they must leave these out
         yield from count_edit(owner)
 
@@ -191,17 +192,13 @@ def prune(owner: Owner, today: str, days: int, max_bytes: int) -> StoreEffects[i
     """Delete the entries that are kept no longer (`memory.journal.entry.outdated`), and return how many."""
     held = entries_in((yield from scan(owner.namespace("journal"))))
     gone = outdated(held, today, days, max_bytes)
-    yield from write_lines(owner, [delete(owner.namespace("journal"), key) for key in gone])
+    yield from write_lines(owner, dict.fromkeys(gone))
     return len(gone)
 
 
 def redact_journal(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[list[JournalEntry]]:
     """Take messages, by thread, out of the journal, and entries that hold nothing else; return those that changed."""
-    namespace, changed, writes = owner.namespace("journal"), list[JournalEntry](), list[PutOp]()
-    for key, entry in entries_in((yield from scan(namespace))).items():
-        left = entry.without(gone.get(entry.thread_id, ()))
-        if left != entry:
-            writes.append(put(namespace, key, plain(left)) if left else delete(namespace, key))
-            changed.append(entry)
-    yield from write_lines(owner, writes)
-    return changed
+    every = entries_in((yield from scan(owner.namespace("journal")))).values()
+    left = [(entry, entry.without(gone.get(entry.thread_id, ()))) for entry in every]
+    yield from write_lines(owner, {entry.key: now for entry, now in left if now != entry})
+    return [entry for entry, now in left if now != entry]

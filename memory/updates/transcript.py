@@ -39,13 +39,13 @@ def latest_turn(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
 
 
 def _turn_start(messages: Sequence[BaseMessage]) -> int:
-    last_human = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
-    answered = (
-        at
-        for at, message in enumerate(messages[: max(last_human, 0)])
-        if isinstance(message, AIMessage) and not message.tool_calls
-    )
-    return max(answered, default=-1) + 1
+    is_asked = False
+    for at in range(len(messages), 0, -1):
+        message = messages[at - 1]
+        is_asked = is_asked or isinstance(message, HumanMessage)
+        if is_asked and isinstance(message, AIMessage) and not message.tool_calls:
+            return at
+    return 0
 
 
 def to_turn(messages: Sequence[BaseMessage], time: str, speaker: str | None = None) -> tuple[StoredMessage, ...]:
