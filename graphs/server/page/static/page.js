@@ -91,7 +91,7 @@ addEventListener("pointermove", ({ buttons }) => buttons || release(), true);
 let typing = 0; // until what is typed is searched for
 let newest = 0; // of what somebody asked for: only the last one's answer is shown
 let underWay = 0;
-let changing = Promise.resolve();
+let doing = Promise.resolve();
 
 // A server that is away is told above all parts of the page, until it is back.
 let waiting = 0; // once, whoever asked in vain
@@ -101,19 +101,27 @@ export function lose() {
   waiting = setTimeout(look, 3000);
 }
 
+const here = () => location.href;
+
 // Shows an address. `form`: what was sent, with its `body`. `text`: what is searched for. `how`: what becomes of the browser's
 // history, "pushState" or "replaceState". `isLook`: nobody asked for it. `isFind`: somebody is typing. `isElsewhere`: they go on.
-export async function show(address, wanted = {}) {
-  const { body, text = kept("text"), isLook, isElsewhere } = wanted;
-  const mine = isLook ? newest : ++newest;
+// What is pressed is done, and shown, one after another; what is asked for later knows all of it, and so does its address.
+function show(address, wanted = {}) {
+  const { body, isLook, isFind, isElsewhere } = wanted;
   if (isElsewhere) clearTimeout(typing);
-  // Changes go one after another, and a list that is asked for later knows all of them.
-  const asked = changing.then(() => ask(address, { text, body }));
-  if (body) changing = asked.catch(() => {});
+  if (isElsewhere && !body) newest += 1;
+  const done = doing.then(() => shown(address, wanted));
+  if (body || !(isLook || isFind || isElsewhere)) doing = done.catch(() => {});
+  return done;
+}
+
+async function shown(address, wanted = {}) {
+  const { body, isLook, isFind, isElsewhere, text = isElsewhere ? "" : kept("text") } = wanted;
+  const mine = isLook ? newest : ++newest;
   let found;
   underWay += 1;
   try {
-    found = await asked;
+    found = await ask(address(), { text, body });
   } catch {
     lose();
     return false;
@@ -128,6 +136,8 @@ export async function show(address, wanted = {}) {
   if (!next) return refused(answer.status, isLook);
   if (answer.ok) apply(page, answer, { ...wanted, text });
   else if (!isLook) toast(next);
+  const find = document.getElementById("find");
+  if (!isLook && !isFind && find?.matches("[data-live]") && isTyped(find)) seek(find); // that went under in what was done meanwhile
   return answer.ok;
 }
 
@@ -135,7 +145,7 @@ async function refused(status, isLook) {
   if (status === 401 || status === 403) {
     const had = token();
     sessionStorage.removeItem(TOKEN);
-    await show(location.href);
+    await shown(here);
     document.body.dispatchEvent(new Event("entered"));
     if (had) say("This token is not accepted.");
   } else if (!isLook) say(`The server refused this (${status}). Try again in a moment.`);
@@ -155,8 +165,8 @@ function apply(page, answer, { form, text, how = "", isLook, isFind, isElsewhere
   const written = new Set(view.querySelectorAll("[autofocus]"));
   const next = page.getElementById("view");
   const find = document.getElementById("find");
-  // What somebody does next takes away what was said before; an undo stays while they search.
-  if (!isLook && !(isFind && said.querySelector("form"))) said.replaceChildren(...page.getElementById("said").childNodes);
+  // What somebody does next takes away what was said before; it stays while they search.
+  if (!isLook && !isFind) said.replaceChildren(...page.getElementById("said").childNodes);
   if (form?.closest("#chat")) return look();
   if (form && answer.redirected) form.reset(); // what it said is done
   if (isElsewhere) find?.reset(); // it says what is found there
@@ -187,14 +197,13 @@ function apply(page, answer, { form, text, how = "", isLook, isFind, isElsewhere
   if (fresh) fresh.focus();
   else if (isThere) goBack(active);
   else if (how) goBack(document.getElementById(row)?.querySelector("a, button") ?? said.querySelector("button") ?? view);
-  if (!isFind && find?.matches("[data-live]") && isTyped(find)) seek(find); // that went under in what was done meanwhile
 }
 
 // By itself the page shows what is there now, in a few seconds, and as it is looked at again.
 function look() {
   if (document.hidden || document.querySelector("[data-login]")) return;
   if (underWay) setTimeout(look, 500);
-  else show(location.href, { isLook: true });
+  else show(here, { isLook: true });
 }
 setInterval(() => underWay || look(), LOOK);
 document.addEventListener("visibilitychange", look);
@@ -208,9 +217,12 @@ function isTyped(form) {
 }
 let isSought = false; // while somebody goes on typing, the address changes in its place
 function seek(form, target) {
-  const to = new URL(form.action);
-  for (const id of new URLSearchParams(location.search).getAll("edit")) to.searchParams.append("edit", id);
-  for (const [name, value] of new FormData(form)) if (value && name !== "text") to.searchParams.set(name, value);
+  const to = () => {
+    const address = new URL(form.action);
+    for (const id of new URLSearchParams(location.search).getAll("edit")) address.searchParams.append("edit", id);
+    for (const [name, value] of new FormData(form)) if (value && name !== "text") address.searchParams.set(name, value);
+    return address;
+  };
   const how = isSought && target?.type === "search" ? "replaceState" : "pushState";
   isSought = target?.type === "search";
   return show(to, { text: form.elements.text.value.trim(), how: target ? how : "replaceState", isFind: true });
@@ -221,6 +233,12 @@ document.addEventListener("input", ({ target }) => {
   typing = setTimeout(() => target.isConnected && seek(target.form, target), target.type === "search" ? 250 : 0);
 });
 
+// What was pressed before may have opened or closed rows by then; what has become something else leads where it led.
+function late(pressed, read) {
+  const [was, title] = [read(), pressed.textContent];
+  return () => (pressed.textContent === title ? read() : was);
+}
+
 const busy = new WeakSet();
 document.addEventListener("submit", async (event) => {
   const form = event.target;
@@ -229,7 +247,7 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   if (form.matches("[data-token]")) {
     sessionStorage.setItem(TOKEN, new FormData(form).get("token").trim());
-    return (await show(location.href)) && chat();
+    return (await show(here)) && chat();
   }
   if (form.id === "find") return clearTimeout(typing), seek(form, by ?? form);
   const body = new URLSearchParams(new FormData(form, by));
@@ -239,8 +257,8 @@ document.addEventListener("submit", async (event) => {
   if (busy.has(pressed)) return; // twice is once
   busy.add(pressed);
   const isElsewhere = form.matches("[data-whole]");
-  const how = { form, body, text: isElsewhere ? "" : kept("text"), how: "replaceState", isElsewhere };
-  const isDone = await show(by?.getAttribute("formaction") ?? form.getAttribute("action"), how);
+  const to = late(pressed, () => by?.getAttribute("formaction") ?? form.getAttribute("action"));
+  const isDone = await show(to, { form, body, how: "replaceState", isElsewhere });
   busy.delete(pressed);
   if (!isDone) return;
   document.body.dispatchEvent(new Event("done"));
@@ -274,13 +292,13 @@ document.addEventListener("click", (event) => {
     event.preventDefault();
     const isWithin = view.contains(link);
     const isInRow = isWithin && link.closest("li") && new URL(link.href).pathname === location.pathname;
-    show(link.href, { text: isWithin ? kept("text") : "", isElsewhere: !isWithin, how: isInRow ? "replaceState" : "pushState" });
+    show(late(link, () => link.href), { isElsewhere: !isWithin, how: isInRow ? "replaceState" : "pushState" });
   }
 });
 
 addEventListener("popstate", async () => {
   const { top } = history.state ?? {};
-  await show(location.href, { isElsewhere: true });
+  await show(here, { text: kept("text"), isElsewhere: true });
   if (top !== undefined) scrollTo(0, top);
 });
 
@@ -353,6 +371,6 @@ const find = document.getElementById("find");
 let first; // what is shown of it
 if (document.querySelector("[data-login]") ? token() : kept("text")) {
   view.hidden = true; // what is found is not all that is there
-  first = show(location.href).finally(() => { view.hidden = false; });
+  first = show(here).finally(() => { view.hidden = false; });
 } else if (find?.matches("[data-live]") && isTyped(find)) seek(find, find); // before this script was there
 chat(first);
