@@ -14,17 +14,19 @@ from langgraph.store.base import Op
 from memory.config import MemoryConfig
 from memory.control import Control
 from memory.door import delete, put
-from memory.facts.chain import Chain, linked
+from memory.facts.chain import Chain, linked, with_ends
 from memory.facts.changes import Reason
 from memory.facts.fact import (
     DAY_SECONDS,
     HELD,
+    HISTORY,
     Fact,
     FactNotFound,
     Status,
     fact_ids,
     is_protected,
     moment,
+    strongest_first,
     to_item,
 )
 from memory.facts.records import Confirmation, Confirmations, message_keys, text_key
@@ -83,6 +85,23 @@ class FactSet:
     def active(self) -> list[Fact]:
         """Return the facts that count: those that may be injected."""
         return [fact for fact in self.rows.values() if fact.status == "active"]
+
+    def listed(self, status: Status | None = "active") -> list[Fact]:
+        """Return the facts of one status, or all that are no history, pinned ones first, then the strongest."""
+        found = self.rows.values() if status not in HISTORY else with_ends(self.past, self.every)
+        found = self.gone() if status == "evicted" else found
+        strongest = strongest_first([fact for fact in found if status in (None, fact.status)])
+        return sorted(strongest, key=lambda fact: not fact.pinned)
+
+    def revisions_of(self, fact_id: str) -> list[Fact]:
+        """Return all that a fact said, oldest first (`FactEffects.history`)."""
+        ids = linked(self.every, [fact_id], by_words=False)
+        if not ids:
+            raise FactNotFound(fact_id)
+        return sorted(
+            with_ends([fact for fact in self.every if fact.id in ids], self.every),
+            key=lambda fact: (fact.status not in HISTORY, fact.updated_at, fact.created_at, fact.revision),
+        )
 
     def find(self, fact_id: str) -> Fact:
         """Return the fact of an id; `FactNotFound` if none that is no history has it."""

@@ -15,9 +15,8 @@ from memory.control import read_epoch
 from memory.door import StoreEffects, arun, run, side_by_side, transaction
 from memory.facts import rules
 from memory.facts.applying import change_facts
-from memory.facts.chain import linked, with_ends
 from memory.facts.changes import Extraction, Outcome
-from memory.facts.fact import HISTORY, Fact, FactNotFound, Status, checked_content, strongest_first
+from memory.facts.fact import HISTORY, Fact, Status, checked_content
 from memory.facts.fact_set import FactSet, first_revisions
 from memory.facts.records import Confirmations
 from memory.facts.rows import MemorySnapshot, read_fact_set, read_snapshot, save
@@ -95,11 +94,7 @@ class FactEffects:
         Args:
             status: Which ones; `None` returns all that are no history.
         """
-        facts = yield from self.read(whole=status in HISTORY)
-        found = facts.rows.values() if status not in HISTORY else with_ends(facts.past, facts.every)
-        found = facts.gone() if status == "evicted" else found
-        strongest = strongest_first([fact for fact in found if status in (None, fact.status)])
-        return sorted(strongest, key=lambda fact: not fact.pinned)
+        return (yield from self.read(whole=status in HISTORY)).listed(status)
 
     def search(
         self,
@@ -136,14 +131,7 @@ class FactEffects:
         Raises:
             FactNotFound: If no fact has or had the id.
         """
-        every = (yield from self.read(whole=True)).every
-        ids = linked(every, [fact_id], by_words=False)
-        if not ids:
-            raise FactNotFound(fact_id)
-        return sorted(
-            with_ends([fact for fact in every if fact.id in ids], every),
-            key=lambda fact: (fact.status not in HISTORY, fact.updated_at, fact.created_at, fact.revision),
-        )
+        return (yield from self.read(whole=True)).revisions_of(fact_id)
 
     def confirmations(self, fact_id: str) -> StoreEffects[Confirmations]:
         """Tell how often a fact was said again, and when; `FactNotFound` for an unknown id."""

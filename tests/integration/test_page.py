@@ -8,10 +8,12 @@ import pytest
 
 from graphs.server import page as page_room
 from graphs.server.page.assets import BUILT
+from graphs.settings import Settings
 from memory.facts.store import FactStore
 from tests.archive_lines import JSON_LINES
 from tests.memory_app import MemoryApp
 from tests.page_client import Page, field
+from tests.stores import CountingStore
 
 pytest.importorskip("jinja2")
 
@@ -171,6 +173,14 @@ async def test_links_are_relative_so_that_the_page_works_below_any_prefix(page: 
     links = re.findall(r'(?:href|src|action|formaction)="([^"]*)"', text)
     assert len(links) > 10
     assert not [link for link in links if link.startswith("/") or "://" in link]
+
+
+async def test_a_view_reads_each_thing_once() -> None:
+    store = CountingStore()
+    async with MemoryApp(Settings(single_user=True), store=store).user(None) as person:
+        assert (await person.get("/page/facts")).status_code == 200
+    # The user's choices; the facts, with all that they said; the journal.
+    assert store.batches == 3
 
 
 def test_our_own_code_is_small() -> None:

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from graphs.server.api.journal import asked_about
+from graphs.server.api.journal import Known, known_of
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from memory.config import Approval as Choice
-from memory.control import Control, change_control, read_control
+from memory.control import change_control
 
 router = MemoryRouter()
 
@@ -42,8 +42,8 @@ class ApprovalChoice(StrictModel):
 @router.answers("GET /approval")
 async def get_approval(call: AgentCall) -> Approval:
     """Read what waits for the user's yes: by their own choice, and by the deployment's."""
-    control, waiting = await call.run(read_control(call.owner)), await call.facts.alist("waiting")
-    return approval_of(call, control, len(waiting), len(await asked_about(call)))
+    known = await known_of(call)
+    return approval_of(call, known, len(known.asked_about(call)))
 
 
 @router.answers("PUT /approval")
@@ -53,22 +53,15 @@ async def put_approval(call: AgentCall, choice: ApprovalChoice) -> Approval:
     return await get_approval(call)
 
 
-def approval_of(call: Call, control: Control, waiting: int, messages: int) -> Approval:
-    """Return what holds for the user of a call.
-
-    Args:
-        call: The request.
-        control: What the user chose.
-        waiting: How many facts wait.
-        messages: How many messages do.
-    """
+def approval_of(call: Call, known: Known, messages: int) -> Approval:
+    """Return what holds for the user of a call, of whom so many messages wait."""
     config = call.config
     return Approval(
-        approval=control.approval,
+        approval=known.facts.control.approval,
         always=config.approval,
         marks=config.extraction_form == "full",
         days=config.approval_days,
         most=config.max_waiting,
-        waiting=waiting,
+        waiting=len(known.facts.listed("waiting")),
         messages=messages,
     )

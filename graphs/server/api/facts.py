@@ -1,6 +1,6 @@
 """Facts: list, search, add, edit, pin, delete, their history, and undoing the last change."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import Query
@@ -168,13 +168,13 @@ async def _page(call: Call, asked: FactFilter, facts: Sequence[Fact]) -> dict[st
         fact for fact in facts if asked.category in (None, fact.category) and asked.thread in (None, fact.thread_id)
     ]
     if asked.unconfirmed_days:
-        found = await unconfirmed(call, found, asked.unconfirmed_days)
+        found = unconfirmed(call, found, await call.run(read_confirmations(call.owner)), asked.unconfirmed_days)
     return {"facts": asked.cut(found), "total": len(found)}
 
 
-async def unconfirmed(call: Call, facts: Sequence[Fact], days: int) -> list[Fact]:
+def unconfirmed(call: Call, facts: Sequence[Fact], said: Mapping[str, Confirmations], days: int) -> list[Fact]:
     """Return those of the facts that for so many days nobody wrote, edited or said; pinned ones need no word."""
-    said, since = await call.run(read_confirmations(call.owner)), iso_time(call.now - days * DAY_SECONDS)
+    since = iso_time(call.now - days * DAY_SECONDS)
     return [
         fact
         for fact in facts

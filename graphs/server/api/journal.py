@@ -9,10 +9,13 @@ from pydantic import Field
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, PageQuery, StrictModel
 from memory.config import Hold
+from memory.facts.fact import HELD, Fact
+from memory.facts.fact_set import FactSet
+from memory.facts.rows import read_fact_set
 from memory.journal.entry import JournalEntry, LineSource, day_of, days_before
 from memory.journal.journal import read_journal, read_journal_entries
 from memory.message import Role, iso_time
-from memory.recall.past import Untold, read_untold, write_answer
+from memory.recall.past import Untold, read_untold, untold_of, write_answer
 
 router = MemoryRouter()
 
@@ -75,7 +78,7 @@ async def list_journal(call: AgentCall, asked: Annotated[JournalFilter, Query()]
     """Read the journal."""
     found = [
         line
-        for line in await journal_of(call, asked.since)
+        for line in (await known_of(call)).lines(asked.since)
         if asked.thread in (None, line.entry.thread_id)
         and asked.source in (None, line.entry.source)
         and (not asked.until or line.entry.day <= asked.until)
@@ -116,21 +119,38 @@ class Line:
         return shown.model_copy(update={"waits": list(self.waits.why), "refused": self.waits.is_refused})
 
 
-async def journal_of(call: Call, since: str = "") -> list[Line]:
-    """Read the journal, oldest first, with what of it waits."""
-    entries = await call.run(read_journal(call.owner, await call.epoch(), since))
-    return list(map(Line, entries, await call.run(read_untold(call.owner, entries))))
+@dataclass(frozen=True, slots=True)
+class Known:
+    """All facts of a user with what they said, and the journal, oldest first: read once for all that is shown."""
+
+    facts: FactSet
+    journal: list[JournalEntry]
+
+    @property
+    def held(self) -> list[Fact]:
+        """The facts that wait for a person, the newest first."""
+        held = [fact for fact in self.facts.rows.values() if fact.status in HELD]
+        return sorted(held, key=lambda fact: (fact.updated_at, fact.id), reverse=True)
+
+    def lines(self, since: str = "") -> list[Line]:
+        """Return the journal from a day on, with what of it waits."""
+        entries = [entry for entry in self.journal if entry.day >= since]
+        return list(map(Line, entries, untold_of(self.facts, entries)))
+
+    def asked_about(self, call: Call) -> list[Line]:
+        """Return what the user is asked about, newest first: as long, and as many, as facts that wait at most.
+
+        What is older, or more, goes on waiting; the journal shows it.
+        """
+        days = call.config.approval_days
+        found = self.lines(days_before(day_of(iso_time(call.now)), days) if days else "")
+        return [line for line in found[::-1] if line.is_asked][: call.config.max_waiting]
 
 
-async def asked_about(call: Call) -> list[Line]:
-    """Read what the user is asked about, newest first: as long, and as many, as facts that wait at most.
-
-    What is older, or more, goes on waiting; the journal shows it.
-    """
-    days = call.config.approval_days
-    since = days_before(day_of(iso_time(call.now)), days) if days else ""
-    found = [line for line in await journal_of(call, since) if line.is_asked]
-    return found[::-1][: call.config.max_waiting]
+async def known_of(call: Call) -> Known:
+    """Read all that a user has of facts and journal."""
+    facts = await call.run(read_fact_set(call.owner, whole=True))
+    return Known(facts, await call.run(read_journal(call.owner, facts.control.epoch)))
 
 
 async def answer(call: Call, keys: list[str], yes: bool | None) -> list[Line]:

@@ -5,11 +5,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from graphs.server.api.routing import AgentCall, ApiModel, MemoryRouter, StrictModel
+from graphs.server.api.routing import AgentCall, ApiModel, Call, MemoryRouter, StrictModel
 from graphs.turn.state import WithoutMemory
 from memory.config import checked_time_zone
-from memory.control import change_control, read_control
-from memory.door import side_by_side
+from memory.control import change_control
+from memory.facts.fact_set import FactSet
+from memory.facts.rows import read_fact_set
 from memory.message import iso_time
 from memory.updates.budget import day_at, read_spent
 from memory.updates.outbox import read_entries
@@ -74,9 +75,14 @@ class UseChoice(StrictModel):
 @router.answers("GET /overview")
 async def overview(call: AgentCall) -> Overview:
     """Count what there is."""
-    config = call.config
-    control, entries = await call.run(side_by_side(read_control(call.owner), read_entries(call.owner)))
-    facts = Counter(fact.status for fact in await call.facts.alist(None))
+    return await overview_of(call, await call.run(read_fact_set(call.owner)))
+
+
+async def overview_of(call: Call, there: FactSet) -> Overview:
+    """Count what there is, beside facts that were read already."""
+    config, control = call.config, there.control
+    entries = await call.run(read_entries(call.owner))
+    facts = Counter(fact.status for fact in there.rows.values())
     states = Counter(entry.state for entry in entries)
     budget, limit = None, config.budget_calls
     if limit:

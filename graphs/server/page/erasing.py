@@ -1,27 +1,26 @@
 """Erasing on the page, each behind a question that says what goes: a fact, a conversation, everything."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from starlette.responses import Response
 
 from graphs.server.api.erase import Erasure, FactErasure, ThreadErasure, erase_everything, erase_fact, erase_thread
 from graphs.server.api.guard import invalid
+from graphs.server.api.journal import known_of
 from graphs.server.page.facts import seen_of
 from graphs.server.page.pages import PageRequest, PageRoutes
 from graphs.server.page.parts import show_data
 from graphs.server.page.rendering import date_in_words
-from memory.facts.rows import read_fact_set
 from memory.forget.erase import threads_telling
-from memory.journal.journal import read_journal
+from memory.journal.entry import JournalEntry
 
 pages = PageRoutes()
 
 _TOLD = 10
 
 
-async def _begun(asked: PageRequest, thread_ids: Collection[str]) -> str:
+def _begun(journal: Sequence[JournalEntry], thread_ids: Collection[str]) -> str:
     """Name conversations as people tell them apart: by their first words, and their day."""
-    journal = await asked.run(read_journal(asked.owner, asked.control.epoch))
     first = {entry.thread_id: entry for entry in reversed(journal) if entry.thread_id in thread_ids}
     return _enumerated(f"“{each.messages[0].text:.60}” of {date_in_words(each.day)}" for each in first.values())
 
@@ -36,9 +35,10 @@ def _enumerated(said: Iterable[str]) -> str:
 async def erase_one_fact(asked: PageRequest) -> Response:
     """Erase a fact, after a question."""
     fact_id = asked.one("id")
-    chain = (await asked.run(read_fact_set(asked.owner, whole=True))).chain_with(fact_id)
+    known = await known_of(asked)
+    chain = known.facts.chain_with(fact_id)
     telling = await asked.run(threads_telling(asked.owner, chain))
-    stay = await _begun(asked, telling & {*await asked.service.threads.all_of(asked.user_id)})
+    stay = _begun(known.journal, telling & {*await asked.service.threads.all_of(asked.user_id)})
     words = _enumerated(f"“{fact.content:.200}”" for fact in chain.revisions)
     asked.ask(f"Erase for good {words}, and what tells of it? Conversations that keep the words: {stay}.")
     await erase_fact(asked, FactErasure(fact_id=fact_id))
@@ -49,9 +49,9 @@ async def erase_one_fact(asked: PageRequest) -> Response:
 async def erase_one_thread(asked: PageRequest) -> Response:
     """Erase a conversation, with what was learned from it, after a question."""
     thread_id = asked.one("id")
-    said = (await asked.run(read_fact_set(asked.owner, whole=True))).first_said_in(thread_id)
-    words = _enumerated(f"“{fact.content:.200}”" for fact in said.revisions)
-    begun = await _begun(asked, [thread_id])
+    known = await known_of(asked)
+    words = _enumerated(f"“{fact.content:.200}”" for fact in known.facts.first_said_in(thread_id).revisions)
+    begun = _begun(known.journal, [thread_id])
     asked.ask(f"Erase for good the conversation {begun}, and what was learned in it: {words}?")
     await erase_thread(asked, ThreadErasure.model_validate({"thread_id": thread_id}))
     return asked.lead("journal", "erased")

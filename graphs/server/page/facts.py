@@ -9,15 +9,16 @@ from starlette.responses import Response
 from graphs.server.api.archive import JSON_LINES
 from graphs.server.api.facts import FactEdit, NewFact, unconfirmed
 from graphs.server.api.guard import RefusedRequest
+from graphs.server.api.journal import known_of
 from graphs.server.api.routing import PageQuery, StrictModel
 from graphs.server.page.pages import PageRequest, PageRoutes
 from graphs.server.page.rendering import HEADERS, WHY
 from memory.archive.entries import fact_lines
 from memory.config import Category
 from memory.facts.fact import Fact, FactChanged
-from memory.facts.rows import read_confirmations, read_fact_set
+from memory.facts.fact_set import FactSet
+from memory.facts.rows import read_fact_set
 from memory.journal.entry import JournalEntry
-from memory.journal.journal import read_journal
 
 pages = PageRoutes()
 
@@ -45,17 +46,17 @@ def seen_of(asked: PageRequest, *closed: str) -> dict[str, Any]:
     return {**seen, **{name: [each for each in asked.all(name) if each not in closed] for name in OPENED}}
 
 
-async def _admitted(asked: PageRequest, wanted: Filter, facts: Sequence[Fact]) -> list[Fact]:
+async def _admitted(asked: PageRequest, wanted: Filter, there: FactSet) -> list[Fact]:
     """Return those of the facts in use that a filter admits, in its order; what fits its text best stands first."""
+    facts = there.listed()
     if wanted.text:
-        question = await asked.service.recalling.vector_of(wanted.text)
-        facts = await asked.facts.asearch(wanted.text, None, question=question, only_asked=True)
+        facts = await asked.find(wanted.text, facts)
     admitted = [
         fact for fact in facts
         if wanted.kind in (None, fact.category) and wanted.since <= fact.created_at[:10] <= (wanted.until or "9")
     ]  # fmt: skip
     if wanted.unconfirmed:
-        admitted = await unconfirmed(asked, admitted, UNCONFIRMED_DAYS)
+        admitted = unconfirmed(asked, admitted, there.said, UNCONFIRMED_DAYS)
     if wanted.sort:  # else by strength, or, where something is searched, by how well they fit
         admitted.sort(key=lambda fact: (fact.created_at, fact.id), reverse=wanted.sort == "newest")
     return admitted
@@ -66,26 +67,26 @@ async def _admitted(asked: PageRequest, wanted: Filter, facts: Sequence[Fact]) -
 async def show_facts(asked: PageRequest, mine: Mapping[str, FactEdit] | None = None) -> Response:
     """Show the facts that a filter admits, with what is open in their rows; `mine` is what came too late, by id."""
     wanted, state = asked.fields(Filter), seen_of(asked)
-    every = await asked.facts.alist()
-    facts = await _admitted(asked, wanted, every)
+    known = await known_of(asked)
+    there, every = known.facts, known.facts.listed()
+    facts = await _admitted(asked, wanted, there)
     # Of a list that has become shorter, its last page; before it what is open, and not on this page by now.
     offset = min(wanted.offset, max(len(facts) - 1, 0) // PAGE_SIZE * PAGE_SIZE)
     page, opened = facts[offset : offset + PAGE_SIZE], {each for name in OPENED for each in state[name]}
     shown = [*(fact for fact in every if fact.id in opened and fact not in page), *page]
     return await asked.show(
-        "facts.html", "facts",
+        "facts.html", "facts", known,
         wanted=wanted.model_copy(update={"offset": offset}), state=state, facts=shown, mine=mine or {},
         total=len(facts), of_all=len(every), page_size=PAGE_SIZE,
-        confirmed=await asked.run(read_confirmations(asked.owner)),
+        confirmed=there.said,
         is_learning=asked.control.learning and asked.config.enabled, is_used=asked.control.use,
-        said_at=await said_at(asked, [fact for fact in shown if fact.id in state["source"]]),
-        revisions={fact.id: await asked.facts.ahistory(fact.id) for fact in shown if fact.id in state["history"]},
+        said_at=said_at(known.journal, [fact for fact in shown if fact.id in state["source"]]),
+        revisions={fact.id: there.revisions_of(fact.id) for fact in shown if fact.id in state["history"]},
     )  # fmt: skip
 
 
-async def said_at(asked: PageRequest, facts: Sequence[Fact]) -> dict[str, list[JournalEntry]]:
+def said_at(journal: Sequence[JournalEntry], facts: Sequence[Fact]) -> dict[str, list[JournalEntry]]:
     """Return where facts were said, as the journal has it: the exchange, and the one before, which it may answer to."""
-    journal = await asked.run(read_journal(asked.owner, asked.control.epoch)) if facts else ()
     found = {}
     for fact in facts:
         entries, marked = [each for each in journal if each.thread_id == fact.thread_id], {*fact.message_ids}
@@ -139,11 +140,11 @@ async def export_facts(asked: PageRequest) -> Response:
 
 async def _chosen(asked: PageRequest) -> Sequence[Fact]:
     """Return the facts whose boxes are ticked; with `all`, all that the filter admits, on whatever page."""
-    everything = await asked.facts.alist()
+    there = await asked.run(read_fact_set(asked.owner, whole=True))
     ids = set(asked.all("id"))
     if asked.one("all"):
-        ids = {fact.id for fact in await _admitted(asked, asked.fields(Filter), everything)}
-    if chosen := [fact for fact in everything if fact.id in ids]:
+        ids = {fact.id for fact in await _admitted(asked, asked.fields(Filter), there)}
+    if chosen := [fact for fact in there.listed() if fact.id in ids]:
         return chosen
     raise RefusedRequest(422, "None is chosen that is there: choose a fact first.")
 
@@ -161,12 +162,12 @@ async def undo_change(asked: PageRequest) -> Response:
 @pages.answers("GET bin")
 async def show_bin(asked: PageRequest) -> Response:
     """Show what was deleted, was replaced, holds no longer or went at the limit, the newest first."""
-    there = await asked.run(read_fact_set(asked.owner, whole=True))
-    gone = sorted(there.gone(), key=lambda fact: (fact.updated_at, fact.id), reverse=True)
+    known = await known_of(asked)
+    gone = sorted(known.facts.gone(), key=lambda fact: (fact.updated_at, fact.id), reverse=True)
     asked_for = PageQuery.model_validate({"limit": PAGE_SIZE, "offset": asked.one("offset") or 0})
     return await asked.show(
-        "bin.html", "bin", facts=asked_for.cut(gone), total=len(gone), offset=asked_for.offset, page_size=PAGE_SIZE,
-        there=there.rows,
+        "bin.html", "bin", known, facts=asked_for.cut(gone), total=len(gone), offset=asked_for.offset,
+        page_size=PAGE_SIZE, there=known.facts.rows,
     )  # fmt: skip
 
 

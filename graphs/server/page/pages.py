@@ -1,7 +1,7 @@
 """What every part of the page shares: the guard before it, and the question that it answers."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import parse_qsl, unquote
@@ -12,13 +12,15 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from graphs.server.api.guard import RefusedRequest, bounded, from_validation, from_value_error, refusing
-from graphs.server.api.journal import Line, asked_about
+from graphs.server.api.journal import Known, known_of
 from graphs.server.api.routing import PREFIX, AgentQuery, Call, StrictModel, let_in
 from graphs.server.page.rendering import FIELDS, HEADERS, address, refusal_page, render
 from memory.control import Control, read_control
 from memory.door import arun
-from memory.facts.fact import HELD, Fact
+from memory.facts.fact import Fact
 from memory.namespaces import Owner
+from memory.recall.search import search_facts
+from memory.recall.vectors import read_vectors
 
 logger = logging.getLogger(__name__)
 
@@ -52,10 +54,11 @@ class PageRequest(Call):
             raise ValueError("content must say something")
         return model.model_validate(said)
 
-    async def show(self, template: str, view: str, **context: object) -> Response:
+    async def show(self, template: str, view: str, known: Known | None = None, **context: object) -> Response:
         """Return the page with a template in it, and with what the form before it did."""
         if "waiting" not in context:  # the number in the menu
-            context["waiting"] = sum([len(each) for each in await self.waits()])
+            known = known or await known_of(self)
+            context["waiting"] = len(known.held) + len(known.asked_about(self))
         told = self.request.query_params if self.request.method == "GET" else {}  # not what an earlier form did
         context = {"now": self.now, "done": told, "who": self.owner.segment, **context}
         return render(self.request, template, context, view=view)
@@ -64,11 +67,11 @@ class PageRequest(Call):
         """Lead to a part of the page, which says what was done: so a reload shows it again, and sends nothing again."""
         return RedirectResponse(address(self.request, to, done=done, **query), 303, HEADERS)
 
-    async def waits(self) -> tuple[list[Fact], list[Line]]:
-        """Read the facts that wait for a person, the newest first, and the messages."""
-        held = [fact for fact in await self.facts.alist(None) if fact.status in HELD]
-        held.sort(key=lambda fact: (fact.updated_at, fact.id), reverse=True)
-        return held, await asked_about(self)
+    async def find(self, text: str, facts: Sequence[Fact]) -> list[Fact]:
+        """Return those of the facts that a text finds, best first."""
+        question = await self.service.recalling.vector_of(text)
+        vectors = await self.run(read_vectors(self.owner, self.control.epoch, question.embedder)) if question else {}
+        return search_facts(facts, text, question, vectors, only_asked=True)
 
     def ask(self, question: str) -> None:
         """Ask before much goes; a form that says yes to these very words goes on."""

@@ -1,6 +1,6 @@
 """The page's other parts: profile, journal by day, preview, switches and all data; and what stands beside the chat."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from datetime import UTC
 from itertools import groupby
 
@@ -9,14 +9,13 @@ from starlette.responses import Response
 from graphs.server.api import overview, profile
 from graphs.server.api.archive import take_lines
 from graphs.server.api.guard import RefusedRequest
-from graphs.server.api.journal import journal_of
+from graphs.server.api.journal import known_of
 from graphs.server.api.preview import NewThread, preview_of
 from graphs.server.page.pages import PageRequest, PageRoutes
-from memory.facts.fact import Fact
 from memory.facts.profile import MAX_SECTION_CHARS
 from memory.facts.rows import read_fact_set
 from memory.journal.journal import read_journal_entries
-from memory.updates.receipts import UpdateReceipt, read_receipts
+from memory.updates.receipts import read_receipts
 
 pages = PageRoutes()
 
@@ -63,12 +62,12 @@ async def show_chat(asked: PageRequest) -> Response:
 async def show_journal(asked: PageRequest) -> Response:
     """Show what was said, the newest days first; so many days at once."""
     until = asked.one("until")
-    found = await journal_of(asked)
-    lines = [line for line in found if not until or line.entry.day <= until]
+    known = await known_of(asked)
+    lines = [line for line in known.lines() if not until or line.entry.day <= until]
     days = [(day, list(each)) for day, each in groupby(lines, key=lambda line: line.entry.day)][::-1]
     older = days[_DAYS][0] if len(days) > _DAYS else ""
     zone = asked.control.zone or UTC
-    return await asked.show("journal.html", "journal", days=days[:_DAYS], older=older, until=until, zone=zone)
+    return await asked.show("journal.html", "journal", known, days=days[:_DAYS], older=older, until=until, zone=zone)
 
 
 @pages.answers("GET preview")
@@ -80,19 +79,15 @@ async def show_preview(asked: PageRequest) -> Response:
     return await asked.show("preview.html", "preview", preview=await preview_of(asked, message), message=message)
 
 
-async def facts_named(asked: PageRequest, receipts: Sequence[UpdateReceipt]) -> dict[str, Fact]:
-    """Return the facts that receipts may name, by id; those that no longer hold as they said it last."""
-    is_over = any(receipt.superseded for receipt in receipts)
-    return {fact.id: fact for fact in (await asked.run(read_fact_set(asked.owner, whole=is_over))).every}
-
-
 @pages.answers("GET learned")
 async def show_learned(asked: PageRequest) -> Response:
     """Show what memory learned of a conversation after a time, and what can be done about it."""
     since = asked.one("since")
     done = await asked.run(read_receipts(asked.owner, since))
     here = [each for each in done if each.thread_id == asked.one("thread")]
-    facts = await facts_named(asked, here) if here else {}
+    # Those that no longer hold as they said it last.
+    every = (await asked.run(read_fact_set(asked.owner, whole=True))).every if here else ()
+    facts = {fact.id: fact for fact in every}
     answer = await asked.show("learned.html", "chat", updates=here, facts=facts, waiting=0)
     answer.headers["X-Since"] = done[-1].time if done else since
     answer.headers["X-Learning"] = str(asked.control.learning and asked.config.enabled)
@@ -106,23 +101,22 @@ async def show_sources(asked: PageRequest) -> Response:
         [*filter(None, asked.one(name).split(","))] for name in ("facts", "profile", "recalled")
     )
     message = asked.one("message")
-    question = await asked.service.recalling.vector_of(message)
-    fitting = await asked.facts.asearch(message, None, question=question, only_asked=True)
+    there = await asked.facts.alist()
     entries = await asked.run(read_journal_entries(asked.owner, asked.control.epoch, recalled))
-    facts = [fact for fact in fitting if fact.id in wanted][:_NAMED]
+    facts = [fact for fact in await asked.find(message, there) if fact.id in wanted][:_NAMED]
     named = [*facts, *entries][:_NAMED]
-    there = sum(fact.id in wanted for fact in await asked.facts.alist())
     return await asked.show(
         "sources.html", "chat", waiting=0, facts=facts, entries=named[len(facts) :],
-        others=there + len(profiled) + len(entries) - len(named),
+        others=sum(fact.id in wanted for fact in there) + len(profiled) + len(entries) - len(named),
     )  # fmt: skip
 
 
 @pages.answers("GET data")
 async def show_data(asked: PageRequest, **done: str) -> Response:
     """Show the switches, export and import, and the erase of everything, with what it takes before it is done."""
-    seen, is_asked = await overview.overview(asked), asked.one("all")
-    return await asked.show("data.html", "data", seen=seen, no_export=_NO_EXPORT, is_asked=is_asked, **done)
+    known, is_asked = await known_of(asked), asked.one("all")
+    seen = await overview.overview_of(asked, known.facts)
+    return await asked.show("data.html", "data", known, seen=seen, no_export=_NO_EXPORT, is_asked=is_asked, **done)
 
 
 @pages.answers("POST switch")

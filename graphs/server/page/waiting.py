@@ -5,15 +5,14 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
-from graphs.server.api import overview, updates
+from graphs.server.api import updates
 from graphs.server.api.approval import ApprovalChoice, approval_of, put_approval
 from graphs.server.api.facts import FactEdit, edit_fact
 from graphs.server.api.guard import RefusedRequest
-from graphs.server.api.journal import answer
+from graphs.server.api.journal import answer, known_of
 from graphs.server.api.routing import Empty
 from graphs.server.page.facts import said_at
 from graphs.server.page.pages import PageRequest, PageRoutes
-from graphs.server.page.parts import facts_named
 from graphs.server.page.rendering import SAID
 from memory.archive.entries import read_fact
 from memory.facts.fact import HELD, Fact, to_item
@@ -29,15 +28,15 @@ _LAST_UPDATES = 10
 @pages.answers("GET updates")
 async def show_updates(asked: PageRequest, **done: object) -> Response:
     """Show what waits for a person, what waits to be learned, what failed, and what was learned last."""
-    held, lines = await asked.waits()
-    approval = approval_of(asked, asked.control, sum(fact.status == "waiting" for fact in held), len(lines))
+    known = await known_of(asked)
+    held, lines = known.held, known.asked_about(asked)
     last = (await asked.run(read_receipts(asked.owner)))[::-1][:_LAST_UPDATES]
     entries = [updates.Update.model_validate(entry) for entry in await updates.updates_of(asked)]
     opened = asked.all("source")
     return await asked.show(
-        "updates.html", "updates", lines=lines, approval=approval, held=held, waiting=len(held) + len(lines),
-        said_at=await said_at(asked, [fact for fact in held if fact.id in opened]),
-        entries=entries, last=last, facts=await facts_named(asked, last), seen=await overview.overview(asked), **done,
+        "updates.html", "updates", known, lines=lines, approval=approval_of(asked, known, len(lines)), held=held,
+        waiting=len(held) + len(lines), said_at=said_at(known.journal, [fact for fact in held if fact.id in opened]),
+        entries=entries, last=last, facts={fact.id: fact for fact in known.facts.every}, seen=asked.control, **done,
     )  # fmt: skip
 
 
@@ -52,7 +51,7 @@ async def say_yes(asked: PageRequest) -> Response:
 @pages.answers("POST held-no")
 async def say_no(asked: PageRequest) -> Response:
     """Throw facts that wait for a person away; they do not come back from what was said."""
-    facts = [fact for fact in (await asked.waits())[0] if fact.id in asked.all("id")]
+    facts = [fact for fact in await asked.facts.alist(None) if fact.status in HELD and fact.id in asked.all("id")]
     if not facts:
         raise RefusedRequest(409, "This fact does not wait any more.")
     if (count := len(facts)) > 1:
