@@ -11,8 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.control import read_epoch
-from memory.door import StoreEffects, arun, run, side_by_side, transaction
+from memory.door import StoreEffects, arun, run, transaction
 from memory.facts import rules
 from memory.facts.applying import change_facts
 from memory.facts.changes import Extraction, Outcome
@@ -115,11 +114,11 @@ class FactEffects:
             only_asked: Leave out what nothing of the query finds, but words that it shares with another hit, or the
                 conversation that both are from: for a search that a person typed.
         """
-        facts, epoch = yield from side_by_side(self.list(status), read_epoch(self.owner))
+        facts = yield from self.read(whole=status in HISTORY)
         vectors = {}
         if question is not None:
-            vectors = yield from read_vectors(self.owner, epoch, question.embedder)
-        found = search_facts(facts, query, question, vectors, only_asked=only_asked)
+            vectors = yield from read_vectors(self.owner, facts.control.epoch, question.embedder)
+        found = search_facts(facts.listed(status), query, question, vectors, only_asked=only_asked)
         return found[: None if limit is None else max(0, limit)]
 
     def history(self, fact_id: str) -> StoreEffects[Facts]:
