@@ -15,7 +15,7 @@ from memory.facts.profile import approved_sections, read_profile, write_profile
 from memory.facts.records import Confirmation, message_keys, text_key
 from memory.facts.rows import read_fact_set, save
 from memory.namespaces import Owner, is_imported
-from memory.screening.values import NO_SECRETS, SecretValues
+from memory.screening.values import NO_SECRETS
 
 logger = logging.getLogger(__name__)
 
@@ -47,9 +47,9 @@ def change_facts(
         logger.info("dropped an extraction of an erased epoch: %d changes", len(changes))
         return Outcome(refused=tuple(change.refused("stale") for change in changes))
     facts.learn_secrets(extraction.secrets, uuid.uuid4().hex)
-    extraction = _withheld(extraction, facts.control.secrets)
     # An imported conversation writes no section: sections tell how things are now, and have no dates to compare.
-    sections = () if is_imported(thread_id) else extraction.profile
+    told = () if is_imported(thread_id) else extraction.profile
+    sections = tuple(each for each in told if not facts.control.secrets.are_in(each.text))
     if stricter(config.approval, facts.control.approval) != "off":
         sections = approved_sections(sections, profile, [fact.content for fact in facts.active()])
     outcome = apply(facts, extraction, thread_id)
@@ -63,17 +63,6 @@ def change_facts(
     return outcome
 
 
-def _withheld(extraction: Extraction, secrets: SecretValues) -> Extraction:
-    """Return an extraction whose changes and sections that repeat a secret are refused, as if suspected."""
-    found = [each for each in extraction.changes if secrets.are_in(each.content)]
-    return replace(
-        extraction,
-        changes=tuple(each for each in extraction.changes if each not in found),
-        refused=(*extraction.refused, *(each.refused("suspected") for each in found)),
-        profile=tuple(each for each in extraction.profile if not secrets.are_in(each.text)),
-    )
-
-
 def _record_keys(thread_id: str, change: Change) -> list[str]:
     """Return the keys of the deletion records that would refuse a change: one for its words, one for each message."""
     return [text_key(change.content), *message_keys({thread_id: change.sources})]
@@ -81,13 +70,16 @@ def _record_keys(thread_id: str, change: Change) -> list[str]:
 
 def apply(facts: FactSet, extraction: Extraction, thread_id: str) -> Outcome:
     """Make the changes that were found in a thread, but those that would bring back what was deleted. Pure."""
-    done = _Applying(facts, thread_id)
-    for refusal in extraction.refused:
+    done, secrets = _Applying(facts, thread_id), facts.control.secrets
+    # What repeats a secret is refused, as if suspected.
+    told = [each for each in extraction.changes if secrets.are_in(each.content)]
+    refused = [*extraction.refused, *(each.refused("suspected") for each in told)]
+    for refusal in refused:
         why = _HELD.get(refusal.reason)
         if why and not facts.saying(refusal.content):
             facts.add(replace(done.draft(refusal, "quarantined"), why=why))
-    refused = [*extraction.refused]
-    refused += [change.refused(reason) for change in extraction.changes if (reason := done.make(change))]
+    harmless = (each for each in extraction.changes if each not in told)
+    refused += [change.refused(reason) for change in harmless if (reason := done.make(change))]
     _set_aside(facts, extraction, thread_id)
     # The weakest go; new facts that found no room are refused.
     lost = [fact for fact in facts.limit() if fact.id in done.created]
