@@ -127,8 +127,10 @@ def record(
         entry = earlier  # it keeps its attempts
     of_thread[entry.key] = entry
     words = {one.id: one.text for one in entry.messages}
-    stale = [each for each in of_thread.values() for one in each.messages if words.get(one.id, one.text) != one.text]
-    of_thread |= {each.key: _in_words(each, words) for each in stale if each.created <= entry.created}
+    # Each may be read alone, and a message was rewritten: what was said before is in the words that it has now.
+    for one in [one for one in of_thread.values() if one.created <= entry.created and one is not entry]:
+        said = (replace(each, text=words.get(each.id, each.text)) for each in one.messages)
+        of_thread[one.key] = replace(one, messages=tuple(said))
     if view is not None:
         of_thread, note = yield from _on_branch(entry, view, of_thread, note, config)
     if not noted or note != before:
@@ -227,12 +229,6 @@ def settle_dead(owner: Owner, key: str, retry_at: float | None) -> StoreEffects[
         return None if retry_at is None else replace(entry, state="pending", attempts=0, due=retry_at, error="")
 
     return rewrite(owner, settled)
-
-
-def _in_words(entry: Entry, words: Mapping[str, str]) -> Entry:
-    """Return an entry in the words of one that was said later: each may be read alone, and a message was rewritten."""
-    messages = (replace(one, text=words.get(one.id, one.text)) for one in entry.messages)
-    return replace(entry, messages=tuple(messages))
 
 
 def _due_of(marker: Item | None, default: float) -> float:
