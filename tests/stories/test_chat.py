@@ -79,10 +79,13 @@ def test_70_the_address_keeps_a_conversation_and_the_browser_what_is_not_sent(pa
 
 
 def test_71_conversations_are_listed_by_their_first_words_and_opened(page: Any, ada: Person, meet: Meet) -> None:
+    ada.says("Nobody reads this.", ada.thread(memory_mode="incognito"))
+    page.get_by_text("Conversations").click()
+    expect(page.locator("#chat-threads li")).to_have_text("Nothing was said yet.")
+    page.get_by_text("Conversations").click()
     first, second = ada.thread(), ada.thread()
     ada.says("I keep bees.", first)
     ada.says("שלום, I keep hens.", second)
-    ada.says("Nobody reads this.", ada.thread(memory_mode="incognito"))
     rows = page.locator("#chat-threads a")
     page.get_by_text("Conversations").click()
     expect(rows).to_have_text(["שלום, I keep hens.", "I keep bees."])
@@ -200,6 +203,7 @@ def test_77_what_waits_is_decided_in_the_chat(page: Any, ada: Person) -> None:
     card.locator("li", has_text="suffers").get_by_role("button", name="Yes, remember").click()
     card.locator("li", has_text="bans").get_by_role("button", name="No").click()
     expect(card.get_by_role("button", name="Yes, remember")).to_have_count(0)
+    expect(card).not_to_contain_text("waits for your yes")
     ada.knows("User runs slowly.", "User suffers from asthma.")
 
 
@@ -323,3 +327,24 @@ def test_85_an_incognito_chat_that_ends_elsewhere_leaves_its_words_in_no_other(p
     expect(page.get_by_text("This conversation is not there any more")).to_be_visible()
     expect(page.locator("#said")).to_be_empty()
     assert hidden["thread_id"] not in page.evaluate("JSON.stringify({...sessionStorage})")
+
+
+def test_86_a_first_answer_that_is_coming_is_found_in_the_list_and_another_tab_shows_a_card_at_its_place(
+    page: Any, ada: Person
+) -> None:
+    send(page, "Take your time.")
+    page.get_by_role("button", name="New chat").click()
+    page.get_by_text("Conversations").click()
+    page.locator("#chat-threads a", has_text="Its first answer is coming").click()
+    expect(answers(page)).to_have_text("One word after the other.")
+    other = another_tab(page, ada, page.url)
+    expect(user(other)).to_have_count(1)
+    # What was learned is told there before what was said.
+    late: list[Any] = []
+    other.route("**/threads/search", late.append)
+    say(page, "I keep bees.")
+    expect(other.locator(".learned")).to_be_visible()
+    other.unroute("**/threads/search")
+    for route in late:
+        route.continue_()
+    expect(other.locator(".message.user + .learned")).to_be_visible()

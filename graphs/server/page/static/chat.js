@@ -25,7 +25,7 @@ let turn = null; // an answer that is coming: its run, what it answers, and what
 let failed = null; // why none came, and what had come
 let switched = null; // a mode is written down
 let hint = "", shown = MOST, editing = "";
-const cards = new Map(); // by the message behind which they stand
+let cards = []; // of what was learned
 let since = null, isAsking = false;
 
 const client = () => new Client({ apiUrl: root, apiKey: null, defaultHeaders: headers(), callerOptions: { maxRetries: 1 } });
@@ -72,8 +72,7 @@ async function open(id, said = "Talk here, and see beside it what is remembered.
   line.abort();
   line = new AbortController();
   leave();
-  [thread, messages, seen, turn, failed, since, shown, editing, hint] = [id, [], "", null, null, null, MOST, "", id ? "" : said];
-  cards.clear();
+  [thread, messages, seen, turn, failed, since, cards, shown, editing, hint] = [id, [], "", null, null, null, [], MOST, "", id ? "" : said];
   mode.value = (!id && sessionStorage.getItem(MODE)) || "normal";
   words.value = (mode.value !== "incognito" && drafts.getItem(draft(thread))) || "";
   paint();
@@ -143,7 +142,7 @@ function paint() {
     ${repeat(all.slice(-shown), ({ id }) => id, article)}
     ${turn && (isOwed || end?.tool_calls?.length) ? html`<article class="message assistant coming"><div class="words"></div></article>` : nothing}
     ${why ? html`<article class="message assistant failed"><p class="problem">${why}</p>${isOwed ? button("Try again", again) : nothing}</article>` : nothing}
-    ${cards.get("")}`, log);
+    ${cardsBehind("")}`, log);
   if (isDown) down();
   banner.hidden = mode.value !== "incognito";
   send.hidden = turn !== null;
@@ -161,8 +160,11 @@ function article(message) {
       ${message.id === editing ? anew(message) : nothing}
       ${has(message.id) ? foot(message) : nothing}
     </article>
-    ${cards.get(message.id)}`;
+    ${cardsBehind(message.id)}`;
 }
+
+// The newest of its messages that is here; what was edited away before has no place any more.
+const cardsBehind = (id) => cards.filter(({ after, isNew }) => (after.findLast(has) ?? (isNew ? "" : null)) === id).map(({ card }) => card);
 
 // What one can do with a message, how full the context window was, and what an answer drew on.
 function foot(message) {
@@ -303,27 +305,24 @@ async function learned() {
   if (mine !== line) return;
   since = found.headers.get("X-Since");
   mode.options[0].textContent = found.headers.get("X-Learning") === "True" ? "Learns" : "Learning is off";
-  for (const card of [...holder.children]) {
-    const behind = card.dataset.after.split(" ").findLast(has) ?? "";
-    // What was edited away has no place any more.
-    if (behind || before !== null) cards.set(behind, [...(cards.get(behind) ?? []), card]);
-  }
+  for (const card of [...holder.children]) cards.push({ card, after: card.dataset.after.split(" "), isNew: before !== null });
   paint();
   if (before !== null && before !== since) document.body.dispatchEvent(new Event("facts-changed"));
 }
 
 async function conversations() {
   const found = await client().threads.search({
-    metadata: { graph_id: "chat" }, select: ["thread_id", "updated_at", "metadata"], extract: { content: "values.messages[0].content" },
+    metadata: { graph_id: "chat" }, select: ["thread_id", "status", "updated_at", "metadata"], extract: { content: "values.messages[0].content" },
     limit: 1000, sortBy: "updated_at", sortOrder: "desc",
   });
-  const row = ({ thread_id: id, updated_at: at, metadata, extracted }) => {
-    const title = textOf({ ...extracted, type: "human" }).slice(0, 120);
-    if (metadata?.memory_mode === "incognito" || !title) return nothing;
+  const row = ({ thread_id: id, status, updated_at: at, metadata, extracted }) => {
+    const title = textOf({ ...extracted, type: "human" }).slice(0, 120) || (status === "busy" && "Its first answer is coming");
+    if (metadata?.memory_mode === "incognito" || !title) return [];
     const day = new Date(at).toLocaleDateString("en", { dateStyle: "medium" });
     return html`<li><a href=${hashWith("chat", id)} data-thread=${id} dir="auto" aria-current=${String(id === thread)}>${title}</a><time>${day}</time></li>`;
   };
-  render(found.length ? found.map(row) : html`<li class="hint">Nothing was said yet.</li>`, list.querySelector("ol"));
+  const rows = found.flatMap(row);
+  render(rows.length ? rows : html`<li class="hint">Nothing was said yet.</li>`, list.querySelector("ol"));
 }
 
 form.addEventListener("submit", (event) => {

@@ -3,9 +3,10 @@
 
 const TOKEN = "palimpsest-token";
 const LOOK = 10_000; // milliseconds after which the page looks again by itself
-const view = document.getElementById("view");
-const said = document.getElementById("said");
-const away = document.getElementById("away");
+const byId = (id) => document.getElementById(id);
+const view = byId("view");
+const said = byId("said");
+const away = byId("away");
 
 export const token = () => sessionStorage.getItem(TOKEN);
 export const headers = () => (token() ? { Authorization: `Bearer ${token()}` } : {});
@@ -136,7 +137,7 @@ async function shown(address, wanted = {}) {
   if (!next) return refused(answer.status, isLook);
   if (answer.ok) apply(page, answer, { ...wanted, text });
   else if (!isLook) toast(next);
-  const find = document.getElementById("find");
+  const find = byId("find");
   if (!isLook && !isFind && find?.matches("[data-live]") && isTyped(find)) seek(find); // that went under in what was done meanwhile
   return answer.ok;
 }
@@ -164,18 +165,18 @@ function apply(page, answer, { form, text, how = "", isLook, isFind, isElsewhere
   const row = active?.closest("#view [id]:is(li, article)")?.id;
   const written = new Set(view.querySelectorAll("[autofocus]"));
   const next = page.getElementById("view");
-  const find = document.getElementById("find");
+  const find = byId("find");
   // What somebody does next takes away what was said before; it stays while they search.
   if (!isLook && !isFind) said.replaceChildren(...page.getElementById("said").childNodes);
   if (form?.closest("#chat")) return look();
   if (form && answer.redirected) form.reset(); // what it said is done
   if (isElsewhere) find?.reset(); // it says what is found there
   if (!isLook) for (const all of document.querySelectorAll("[data-all]")) all.checked = false;
-  morph(document.getElementById("parts"), page.getElementById("parts"));
+  morph(byId("parts"), page.getElementById("parts"));
   if (next.dataset.shows !== view.dataset.shows) view.replaceChildren();
   morph(view, next, isLook, form);
   document.title = page.title;
-  if (document.getElementById("choose-all")?.checked) tick(true);
+  if (byId("choose-all")?.checked) tick(true);
   const goBack = (place) => place !== document.activeElement && place.focus({ preventScroll: true });
   const isThere = active?.isConnected && active !== document.body;
   if (isLook) return isThere && goBack(active);
@@ -196,7 +197,7 @@ function apply(page, answer, { form, text, how = "", isLook, isFind, isElsewhere
   const fresh = [...view.querySelectorAll("[autofocus]")].find((each) => !written.has(each));
   if (fresh) fresh.focus();
   else if (isThere) goBack(active);
-  else if (how) goBack(document.getElementById(row)?.querySelector("a, button") ?? said.querySelector("button") ?? view);
+  else if (how) goBack(byId(row)?.querySelector("a, button") ?? said.querySelector("button") ?? view);
 }
 
 // By itself the page shows what is there now, in a few seconds, and as it is looked at again.
@@ -223,9 +224,9 @@ function seek(form, target) {
     for (const [name, value] of new FormData(form)) if (value && name !== "text") address.searchParams.set(name, value);
     return address;
   };
-  const how = isSought && target?.type === "search" ? "replaceState" : "pushState";
+  const isGoing = target && !(isSought && target.type === "search");
   isSought = target?.type === "search";
-  return show(to, { text: form.elements.text.value.trim(), how: target ? how : "replaceState", isFind: true });
+  return show(to, { text: form.elements.text.value.trim(), how: isGoing ? "pushState" : "replaceState", isFind: true });
 }
 document.addEventListener("input", ({ target }) => {
   if (!target.form?.matches("[data-live]")) return;
@@ -279,7 +280,7 @@ document.addEventListener("click", (event) => {
   if (!link || link.target || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   const goal = link.getAttribute("href");
   if (goal.startsWith("#")) {
-    const place = document.getElementById(goal.slice(1));
+    const place = byId(goal.slice(1));
     if (!place) return;
     event.preventDefault(); // what stands behind the # stays
     place.scrollIntoView();
@@ -347,7 +348,7 @@ document.addEventListener("keydown", (event) => {
   }
   const isWriting = document.activeElement?.matches("input, textarea, select");
   if (event.key === "/" && !isWriting) {
-    const search = document.getElementById("find-text");
+    const search = byId("find-text");
     if (search) event.preventDefault();
     search?.focus();
   }
@@ -361,13 +362,13 @@ async function chat(shown) {
     await shown;
     document.body.dispatchEvent(new Event("entered"));
   } catch {
-    const place = document.getElementById("chat");
+    const place = byId("chat");
     place.hidden = true;
     place.parentElement.classList.remove("with-chat");
   }
 }
 
-const find = document.getElementById("find");
+const find = byId("find");
 let first; // what is shown of it
 if (document.querySelector("[data-login]") ? token() : kept("text")) {
   view.hidden = true; // what is found is not all that is there
