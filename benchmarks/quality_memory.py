@@ -19,6 +19,7 @@ from memory.message import StoredMessage
 from memory.recall.search import search_facts
 from memory.recall.user_index import Asked, Recalled, UserIndex
 from memory.recall.vectors import QueryVector, packed, vector_key
+from memory.recall.words import parts
 from memory.updates.transcript import exchanges
 
 EMBEDDER: Final = "bench"
@@ -91,7 +92,8 @@ class Held:
 
     def recall(self, question: str) -> Recalled:
         """Return what the product finds for a question."""
-        return self._index.recall(Asked(question, vector=self._asked(question)), _REVISION)
+        vectors = [vector for part in parts(question) if (vector := self._asked(part))]
+        return self._index.recall(Asked(question, vectors=vectors), _REVISION)
 
     def search(self, question: str, limit: int) -> set[str]:
         """Return the turns that the first facts tell of which `FactStore.search` finds."""

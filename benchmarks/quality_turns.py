@@ -40,10 +40,10 @@ class _InTime(Embedder):
 
     asked = late = 0
 
-    async def aquery(self, text: str) -> QueryVector | None:
-        vector = await super().aquery(text)
-        self.asked, self.late = self.asked + 1, self.late + (vector is None)
-        return vector
+    async def aqueries(self, texts: Sequence[str]) -> Sequence[QueryVector]:
+        vectors = await super().aqueries(texts)
+        self.asked, self.late = self.asked + 1, self.late + (not vectors)
+        return vectors
 
 
 class _Held:

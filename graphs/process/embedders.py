@@ -82,35 +82,48 @@ class Embedder:
             return loading
 
     async def aquery(self, text: str) -> QueryVector | None:
-        """Return the vector of a question, or `None` where there is none in time: then words alone must do.
+        """Return the vector of a question, or `None` where there is none in time: then words alone must do."""
+        return next(iter(await self.aqueries([text])), None)
 
-        The vectors of recent questions are cached. Loading is never waited for, and a call until the deadline.
+    async def aqueries(self, texts: Sequence[str]) -> Sequence[QueryVector]:
+        """Return the vectors of sentences of a question, made in one go; none where not all are there in time.
+
+        The vectors of recent ones are cached. Loading is never waited for, and a call until the deadline.
         """
-        asked = text.strip()[:_QUERY_CHARS]
-        if not asked or asked in self._recent:
-            return self._recent.get(asked)
+        asked = [text.strip()[:_QUERY_CHARS] for text in texts]
+        lacking = [text for text in dict.fromkeys(asked) if text not in self._recent]
+        if not all(asked):
+            return ()
+        if not lacking:
+            return [self._recent[text] for text in asked]
         loading = self.start()
         if not loading.done() or loading.exception() is not None or not self._free.acquire(blocking=False):
-            return None
+            return ()
         # A thread of its own: a provider's call that hangs must hold up neither the loop nor the end of the process.
-        call = in_daemon_thread(partial(self._ask, loading.result(), asked), "palimpsest-query")
+        call = in_daemon_thread(partial(self._ask, loading.result(), lacking), "palimpsest-query")
         with suppress(Exception):  # providers have exceptions of their own; `_ask` has named it
             try:
                 async with asyncio.timeout(self._query_seconds):
-                    return await asyncio.shield(asyncio.wrap_future(call))
+                    made = await asyncio.shield(asyncio.wrap_future(call))
+                    return [made.get(text) or self._recent[text] for text in asked]
             except TimeoutError:
                 self._say(f"gave no vector within {self._query_seconds:.2f} s")
-        return None
+        return ()
 
-    def _ask(self, embeddings: Embeddings, asked: str) -> QueryVector:
+    def _ask(self, embeddings: Embeddings, asked: Sequence[str]) -> dict[str, QueryVector]:
+        def embed() -> dict[str, QueryVector]:
+            several = len(asked) > 1
+            vectors = embeddings.embed_documents([*asked]) if several else [embeddings.embed_query(asked[0])]
+            return {text: QueryVector.of(self.name, values) for text, values in zip(asked, vectors, strict=True)}
+
         try:
-            vector = self._told(lambda: QueryVector.of(self.name, embeddings.embed_query(asked)))
+            made = self._told(embed)
         finally:
             self._free.release()
         if len(self._recent) >= _KEPT_QUERIES:
             self._recent.clear()
-        self._recent[asked] = vector
-        return vector
+        self._recent.update(made)
+        return made
 
     def documents(self, texts: Sequence[str]) -> list[bytes]:
         """Return the vector of each text as it is kept. Blocks, also until it is loaded: never for a turn.

@@ -18,8 +18,9 @@ from memory.door import Handlers, in_daemon_thread, run, tolerated
 from memory.facts.fact import Fact
 from memory.namespaces import Owner
 from memory.recall.past import read_tellable_view
-from memory.recall.user_index import NOTHING, Asked, Recalled, UserIndex
+from memory.recall.user_index import MOST_CHARS, NOTHING, Asked, Recalled, UserIndex
 from memory.recall.vectors import Embed, QueryVector, make_vectors, read_vectors
+from memory.recall.words import parts
 from memory.turn import Opening
 
 logger = logging.getLogger(__name__)
@@ -104,8 +105,9 @@ class Recalling:
             index = self.index(store, owner)
             has_new = index.follow_facts(snapshot.facts)
             question = asked()
-            vector = await self.vector_of(question.text) if len(index) else None
-            recalled = index.recall(replace(question, vector=vector), opening.revision)
+            said = parts(question.text[:MOST_CHARS]) if self._embedder and len(index) else ()
+            vectors = await self._embedder.aqueries(said) if self._embedder and said else ()
+            recalled = index.recall(replace(question, vectors=vectors), opening.revision)
             view = index.view
             # Vectors of new facts may have been made before they were indexed.
             if view is None or view.revision != opening.revision or (has_new and self._embedder):
@@ -122,7 +124,8 @@ class Recalling:
         await asyncio.shield(asyncio.wrap_future(self.behind.ask(store, owner)))
         index = self.index(store, owner)
         index.follow_facts(facts)
-        asked, view = Asked(query, now=now, vector=await self.vector_of(query)), index.view
+        vectors = await self._embedder.aqueries(parts(query[:MOST_CHARS])) if self._embedder else ()
+        asked, view = Asked(query, now=now, vectors=vectors), index.view
         return index.recall(asked, view.revision) if view else NOTHING
 
     def updated(self, store: BaseStore, owner: Owner) -> None:

@@ -15,7 +15,7 @@ from memory.journal.entry import line_id
 from memory.recall import Hit, is_about_answers
 from memory.recall.documents import fact_sources
 from memory.recall.search import relevant
-from memory.recall.user_index import NOTHING, Recalled
+from memory.recall.user_index import LEAST_COVERAGE, NOTHING, Recalled
 
 # What the user asked of the assistant holds for every turn, so it comes before facts that only some turns need.
 STANDING: Final[frozenset[Category]] = frozenset({"preference", "correction"})
@@ -28,15 +28,14 @@ DELTAS_SHARE: Final = 2
 # worth its tokens; what stands out less found hardly more on public conversations (`make bench-quality`).
 COMMON_PLACE: Final = 100
 RECALLED_LEAST: Final = 0.1
-# A message of whose words no text of the user's has a quarter, counted by their rarity, is about something else.
-LEAST_COVERAGE: Final = 0.27
-# Facts are short: without past turns beside them, much less of a question about them stands in any one text.
-LEAST_COVERAGE_OF_FACTS: Final = 0.15
 # What fits a message much less than the best does is not worth a change of the prompt.
 LEAST_SHARE: Final = 0.1
 # What the user asked for once and for all, in messages that no fact was made of, takes so much of the room at most.
 STANDING_SHARE: Final = 4
 FRESH_SECONDS: Final = 7 * 86_400.0
+# Where a thread begins with a message that is about nothing known, its block holds what holds for every answer, and of
+# the rest so many tokens.
+QUIET_TOKENS: Final = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +89,9 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
     if not snapshot.is_used:
         return Injected(since=NOT_USED, at=turn.now, lines_edit=snapshot.edit)
     half, recalled = turn.budget // 2, turn.recalled
+    # Nothing matters to a message that is about nothing the user ever spoke of, or only greets or thanks.
+    is_about = recalled.coverage >= LEAST_COVERAGE
     if previous is not None and not needs_rebase(previous, snapshot, turn):
-        # Nothing matters to a message that is about nothing the user ever spoke of, or only greets or thanks.
-        is_about = recalled.coverage >= (LEAST_COVERAGE if recalled.entries else LEAST_COVERAGE_OF_FACTS)
         heard = turn if is_about else replace(turn, recalled=NOTHING)
         hits = _worth_telling(heard.recalled)
         room = max(turn.room, turn.budget // DELTAS_SHARE)
@@ -116,9 +115,11 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
     # With half of the budget first: that says which past turns a fact tells already.
     new = Injected(since=turn.now, at=turn.now, lines_edit=snapshot.edit)
     told_by = replace(new, block=choose_block(snapshot, replace(turn, budget=half)), since=math.inf)
-    lines = [hit for hit in relevant(recalled.hits, LEAST_SHARE) if hit.document.id in recalled.entries]
+    fitting = relevant(recalled.hits, LEAST_SHARE) if is_about else ()
+    lines = [hit for hit in fitting if hit.document.id in recalled.entries]
     new = replace(new, deltas=_delta(told_by, snapshot, turn, lines, left=half, room=half))
-    return replace(new, block=choose_block(snapshot, replace(turn, budget=turn.budget - turn.size(new, snapshot))))
+    left = replace(turn, budget=turn.budget - turn.size(new, snapshot))
+    return replace(new, block=choose_block(snapshot, left, left.budget if is_about else QUIET_TOKENS))
 
 
 def _written(fact: Fact) -> float:
@@ -150,8 +151,13 @@ def needs_rebase(previous: Injected, snapshot: MemorySnapshot, turn: TurnConditi
     return is_cold or previous.since == NOT_USED or previous.is_stale(snapshot)
 
 
-def choose_block(snapshot: MemorySnapshot, turn: TurnConditions) -> tuple[Entry, ...]:
+def choose_block(snapshot: MemorySnapshot, turn: TurnConditions, most: int | None = None) -> tuple[Entry, ...]:
     """Return what the block shows: the profile, then facts while they fit.
+
+    Args:
+        snapshot: The memory.
+        turn: The turn.
+        most: Tokens of the block, as far as it does not hold what is protected or holds for every answer.
 
     Pinned facts come first, then the other protected ones; then what holds for every answer: wishes about answers, and
     fresh corrections; then what fits the message, best first; then standing instructions; then the others; of equals
@@ -160,16 +166,18 @@ def choose_block(snapshot: MemorySnapshot, turn: TurnConditions) -> tuple[Entry,
     places = {hit.document.id: place for place, hit in enumerate(turn.recalled.hits)}
 
     def rank(fact: Fact) -> tuple[float | str, ...]:
-        protected = is_protected(fact, turn.protected_categories)
         place = places.get(fact.id, len(places))
         return (
-            not fact.pinned, not protected, not _holds_always(fact, turn.now),
+            not fact.pinned, not is_protected(fact, turn.protected_categories), not _holds_always(fact, turn.now),
             place, fact.category not in STANDING, -fact.confidence, fact.id,
         )  # fmt: skip
 
     texts = {name: section.text for name, section in snapshot.profile.items()}
     ranked = sorted(snapshot.facts, key=rank)
-    chosen = {fact.id for fact in fitting_facts(texts, ranked, turn.budget, turn.count)}
+    always = [fact for fact in ranked if not all(rank(fact)[:3])]
+    room = turn.budget if most is None else min(most, turn.budget)
+    several = ((ranked, room), (always, turn.budget))
+    chosen = {fact.id for facts, tokens in several for fact in fitting_facts(texts, facts, tokens, turn.count)}
     sections = [(name, section.revision) for name, section in snapshot.profile.items()]
     facts = [(fact.id, fact.revision) for fact in snapshot.facts if fact.id in chosen]
     return (*sections, *facts)

@@ -7,7 +7,7 @@ changed since, and the rest is read behind the turn. So what was erased is never
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, compress, repeat
 from typing import Final
 
 from memory.facts.fact import Fact
@@ -15,6 +15,7 @@ from memory.journal.journal import JournalRevision, JournalView
 from memory.recall.documents import Document, Hit, fact_document, turn_documents
 from memory.recall.index import Index
 from memory.recall.vectors import QueryVector, VectorIndex
+from memory.recall.words import parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Recalled:
         hits: Facts and past turns, best first.
         standing: Past turns in which the user asked for something once and for all, what fits the message first.
         entries: The journal entries that hold these turns: key by line.
-        coverage: How much of what the message says one of the user's texts has, from 0 to 1.
+        coverage: How clearly a sentence of the message is about one of the user's texts, from 0 to 1.
     """
 
     hits: Sequence[Hit] = ()
@@ -36,8 +37,10 @@ class Recalled:
 
 NOTHING: Final = Recalled()
 
-_MOST_CHARS: Final = 2_000
+MOST_CHARS: Final = 2_000
 """Of a pasted document the beginning says what it is about; all of it would match everything."""
+LEAST_COVERAGE: Final = 0.57
+"""A message of which no sentence is covered so far is about something else (`make bench-quality`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +51,13 @@ class Asked:
         text: The user's newest message.
         before: The turn before it.
         now: The user's local time, ISO 8601: from it "yesterday" is a date; empty if unknown.
-        vector: What an embedder makes of the message, if there is one.
+        vectors: What an embedder makes of each of its sentences (`memory.recall.words.parts`), if there is one.
     """
 
     text: str
     before: str = ""
     now: str = ""
-    vector: QueryVector | None = None
+    vectors: Sequence[QueryVector] = ()
 
 
 class UserIndex:
@@ -109,14 +112,26 @@ class UserIndex:
             asked: The message.
             revision: The journal's as it is now.
         """
-        text = asked.text[:_MOST_CHARS]
+        said = parts(asked.text[:MOST_CHARS])
         with self._lock:
             changed = revision.keys_since(self.view.revision) if self.view else None
+            found = [self._vectors.similarity(each) for each in asked.vectors] if self._vectors else []
+            alike = found if len(found) == len(said) else [None] * len(said)
+            covered = [self._index.coverage(*each) for each in zip(said, repeat(asked.now), alike)]
+            # What says nothing of what is known counts as little as what was said before.
+            about = [each >= LEAST_COVERAGE for each in covered]
+            about = about if any(about) else [True] * len(said)
+            query = asked.text[:MOST_CHARS] if all(about) else "\n".join(compress(said, about))
+            beside = "\n".join(each for each, is_about in zip(said, about, strict=True) if not is_about)
+            told = [each for each in compress(alike, about) if each]
+            # Each document is as alike as it is to the sentence that it is most alike to.
+            merged = {name: max(each[name] for each in told) for name in told[0]} if len(told) > 1 else None
+            similarity = merged or next(iter(told), None)
             hits = self._index.rank(
-                text,
-                before=asked.before[:_MOST_CHARS],
+                query,
+                before=f"{asked.before[:MOST_CHARS]}\n{beside}",
                 now=asked.now,
-                similarity=self._vectors.similarity(asked.vector) if self._vectors else None,
+                similarity=similarity,
             )
 
             def is_current(document: Document) -> bool:
@@ -125,7 +140,7 @@ class UserIndex:
             hits = [hit for hit in hits if is_current(hit.document)]
             standing = [document for document in self._index.standing(hits) if is_current(document)]
             entries = {one.id: one.entry for one in (*(hit.document for hit in hits), *standing) if one.entry}
-            return Recalled(hits, standing, entries, self._index.coverage(text, asked.now))
+            return Recalled(hits, standing, entries, max(covered))
 
     def texts(self) -> dict[str, str]:
         """Return the texts that are indexed, by the ids of their documents."""

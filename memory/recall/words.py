@@ -44,6 +44,10 @@ _PHATIC: Final = word_set(
 # One ending goes, the longest that leaves three letters at least.
 _ENDING = re.compile(r"(?<=...)(?:ings?|edly|ies|e?s|ed|ly)$")
 _GRAM: Final = 4
+# Where a sentence ends, or a line; a part of a message has so many words at most, and so many parts are looked at.
+_END = re.compile(r"(?<=[.!?:;\u2026])\s+|\n+|(?<=[\u3002\uff01\uff1f])")
+_PART_WORDS: Final = 20
+_PARTS: Final = 8
 _SENTENCE_END: Final = ".!?:\n\u2026"
 
 
@@ -69,6 +73,21 @@ def terms(text: str, *, today: str = "") -> list[str]:
     for day in _DAY.finditer(text):
         found += date_words(day[0])
     return found
+
+
+def parts(text: str) -> list[str]:
+    """Return the sentences of a message, long ones in equal parts; of very many the first and the last.
+
+    Those that ask for nothing by themselves, as "thanks" and "how is it" do, are left out, unless all do.
+    """
+    found = []
+    for sentence in _END.split(text):
+        words = sentence.split()
+        count = -(-len(words) // _PART_WORDS)
+        size = -(-len(words) // (count or 1))
+        found += [" ".join(words[at * size : (at + 1) * size]) for at in range(count)]
+    telling = [part for part in dict.fromkeys(found) if terms(part) and not is_phatic(part)] or [text]
+    return telling if len(telling) <= _PARTS else [*telling[: _PARTS // 2], *telling[-_PARTS // 2 :]]
 
 
 def names(text: str) -> set[str]:
@@ -118,15 +137,14 @@ def grams(word: str) -> list[str]:
 
 # Whoever writes more than that in one message is telling something, too.
 _MOST_CHARS: Final = 600
-_FOR_GOOD: Final = (
-    r"always|never|from now on|in (?:the )?future|going forward|henceforth|(?:every|each|any) ?time|whenever"
-)
-_WHEN: Final = r"when(?:ever)?|if|(?:every|each|any) ?time"
+_FOR_GOOD: Final = r"always|never|from now on|in (?:the )?future|going forward|henceforth|(?:every|each) ?time|whenever"
+# Of answers: "it always makes me grin when I see it" asks for nothing.
+_WHEN_ASKED: Final = r"(?:when(?:ever)?|if|(?:every|each|any) ?time)\s+i\s+(?:ask|say|write|send|want|need)\b"
 _STANDING = re.compile(
     # "Always …", "Please never …", "When I ask about …, …"
-    rf"^[^\w\n]*(?:please\s+)?(?:{_FOR_GOOD}|(?:{_WHEN})\s+i\s+(?:ask|say|write|send|want|need))\b"
+    rf"^[^\w\n]*(?:please\s+)?(?:(?:{_FOR_GOOD})\b|{_WHEN_ASKED})"
     # "Include the version, always, when I ask about libraries"
-    rf"|\b(?:{_FOR_GOOD})\b[^.!?\n]{{0,200}}\b(?:{_WHEN})\s+i\s+\w+",
+    rf"|\b(?:{_FOR_GOOD})\b[^.!?\n]{{0,200}}\b{_WHEN_ASKED}",
     re.IGNORECASE | re.MULTILINE,
 )
 

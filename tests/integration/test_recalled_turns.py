@@ -66,6 +66,22 @@ async def test_a_later_turn_keeps_what_it_showed_and_adds_what_its_message_asks_
     assert "user: We sailed to Bergen" in second
 
 
+LONG = (
+    "I write a report on bridges, with a table of the spans that engineers of the last century dared to build. "
+    "Its second chapter needs a figure of a cable, and a paragraph on rust. "
+)
+
+
+async def test_a_question_within_a_long_message_about_something_else_is_heard_and_that_alone_recalls_nothing() -> None:
+    talk = await learned("My cello teacher is called Ines", "We sailed to Bergen in a wooden boat")
+
+    assert SECTION not in await shown(talk, LONG, "first")
+    asked = await shown(talk, f"{LONG} Who is my cello teacher?", "first")
+    assert "Ines" in asked
+    assert "Bergen" not in asked
+    assert SECTION not in await shown(talk, "Thanks, that helps!", "second")
+
+
 async def test_nothing_of_what_was_erased_stays_in_memory() -> None:
     talk = await learned("My cello teacher is called Ines")
     recalling = talk.service.recalling

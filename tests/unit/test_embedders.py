@@ -81,6 +81,23 @@ async def test_a_late_vector_is_not_waited_for_and_serves_the_next_turn(caplog: 
     assert "Question" not in caplog.text
 
 
+async def test_the_sentences_of_a_message_are_embedded_in_one_go_and_each_once() -> None:
+    class Counting(WordEmbeddings):
+        calls = 0
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            self.calls += 1
+            return super().embed_documents(texts)
+
+    embeddings = Counting()
+    embedder = loaded(embeddings)
+    vectors = await embedder.aqueries(["I sail.", "Where to?", "I sail."])
+    assert [each == vectors[0] for each in vectors] == [True, False, True]
+    assert await embedder.aqueries(["Where to?"]) == [vectors[1]]
+    assert (embeddings.calls, embeddings.asked) == (1, ["I sail.", "Where to?"])
+    assert await embedder.aqueries(["I sail.", ""]) == ()
+
+
 async def test_a_failing_embedder_costs_the_meaning_only_and_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
     embedder = loaded(Troubled(error=ConnectionError("the text: I am ill")))
     assert await embedder.aquery("Am I ill?") is None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.recall import Document, Index
-from memory.recall.words import names, stem, terms
+from memory.recall.words import is_standing, names, parts, stem, terms
 
 WORDS = ("Oslo", "cello", "harbour", "painting", "paints", "seven", "figs", "Ada's", "camping", "May")
 
@@ -70,6 +70,40 @@ def test_how_much_of_a_message_is_about_what_is_known(message: str, least: float
     texts = ["Lives in Oslo", "Plays the cello at home", "Sounds great, thanks", "Has a brown horse", "Likes figs"]
     index = Index([fact(str(number), text) for number, text in enumerate(texts)])
     assert least <= index.coverage(message) <= most
+
+
+def test_a_sentence_is_about_what_a_fact_has_in_more_than_one_word_or_stands_out_for_an_embedder() -> None:
+    known = [fact(str(number), f"Has seen harbour {number} by ferry") for number in range(200)]
+    said = "Learned the cello from a neighbour in Oslo"
+    index = Index([*known, fact("it", said)])
+    index_of_talk = Index([*known, turn("it", said)])
+    asked = "Which neighbour gave lessons on the cello?"
+
+    assert index.coverage(asked) > 3 * index.coverage("Which dentist gave lessons on the cello?")
+    assert index.coverage(asked) > index_of_talk.coverage(asked)  # what was only said tells less
+    unusual = {str(number): 0.5 for number in range(200)} | {"it": 0.8}
+    assert index.coverage("Music?", similarity=unusual) > 0.8
+    assert index.coverage("Music?", similarity=dict.fromkeys(unusual, 0.8)) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("Thanks! Where is it? I sail.", ["I sail."]),
+        ("Thanks, ok", ["Thanks, ok"]),
+        ("", [""]),
+        (" ".join(f"w{number}" for number in range(30)), [15, 15]),
+        ("\n".join(f"w{number}" for number in range(30)), [1] * 8),
+    ],
+)
+def test_a_message_is_looked_at_by_its_sentences(message: str, expected: list[object]) -> None:
+    found = parts(message)
+    assert found == expected or [len(each.split()) for each in found] == expected
+
+
+@pytest.mark.parametrize("said", ["It always makes me grin when I look at it", "Anytime. What do you read?"])
+def test_what_tells_of_the_user_asks_for_nothing(said: str) -> None:
+    assert not is_standing(said)
 
 
 def test_a_possessive_and_question_words_find_nothing_by_themselves() -> None:

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from memory.facts.fact import Fact
 from memory.facts.profile import StoredSection
 from memory.facts.rows import MemorySnapshot
-from memory.injection.injected import Injected, render_deltas
+from memory.injection.injected import Injected, render_block, render_deltas
 from memory.injection.selection import (
     DELTA_SHARE,
-    LEAST_COVERAGE,
+    QUIET_TOKENS,
     TurnConditions,
     choose_block,
     inject,
@@ -20,7 +20,7 @@ from memory.injection.selection import (
 )
 from memory.message import iso_time
 from memory.recall import Document, Hit
-from memory.recall.user_index import Recalled
+from memory.recall.user_index import LEAST_COVERAGE, Recalled
 
 NOW = 1_760_000_000.0
 TURN = TurnConditions(
@@ -120,6 +120,20 @@ def test_a_message_that_is_about_nothing_known_is_shown_nothing() -> None:
 
     assert recalled_in(about) == {"line-1", "line-2"}
     assert else_.deltas == ()
+
+
+def test_a_thread_that_begins_with_a_message_about_nothing_known_shows_what_always_holds_and_little_more() -> None:
+    answers = [fact(n, f"Wants answers without bullet {n}", category="preference") for n in range(20)]
+    memory, hits = known(*answers, *(fact(n, confidence=0.9) for n in range(20, 60))), (said(1), said(2))
+
+    about = first(memory, replace(TURN, recalled=found(*hits)))
+    else_ = first(memory, replace(TURN, recalled=found(*hits, coverage=LEAST_COVERAGE - 0.01)))
+    few = first(known(*memory.facts[20:]), replace(TURN, recalled=found(*hits, coverage=0.0)))
+
+    assert recalled_in(about) == {"line-1", "line-2"}
+    assert else_.deltas == few.deltas == ()
+    assert {name for name, _ in else_.block} == {each.id for each in answers}
+    assert 0 < len(render_block(few, memory, TURN.budget, len)) <= QUIET_TOKENS
 
 
 @given(
