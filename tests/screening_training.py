@@ -45,9 +45,9 @@ _BATCH: Final = 64
 # How much a text of a source counts as an order or none, where that is not 1: what writers wrote more than what was put
 # together from parts, and chats most, as the journal keeps them.
 _COUNTED: Final = {
-    **{f"writer_{n}": 2.5 for n in (1, 2, 3, 4, 5, 6, 13)}, **{f"writer_{n}": 2.0 for n in (7, 8, 9, 10, 11, 12, 14)},
-    "facts": 4.0, "templates": 1.0, "talk": 210.0, "django": 0.3, "chatterbot": 7.5, "udhr": 0.5, "python": 0.3,
-    "docs": 0.5, "parts": 0.5, "parts talk": 20.0,
+    **{f"writer_{n}": 3.2 for n in (*range(1, 7), 13)}, **{f"writer_{n}": 2.0 for n in (*range(7, 13), *range(14, 27))},
+    "writer_27": 1.6, "facts": 10.0, "templates": 2.5, "talk": 420.0, "django": 0.3, "chatterbot": 15.0, "udhr": 0.5,
+    "python": 0.3, "docs": 0.5, "parts": 0.5, "parts talk": 40.0,
 }  # fmt: skip
 _FACT_FORMS: Final = (
     "{who} {did} {tail}.", "{who} {does} {tail}.", "{who} {did} on {day}.", "{who} {does}",
@@ -237,26 +237,26 @@ def _order_texts(learned: list[Example]) -> Iterator[tuple[Example, float]]:
 def _secret_texts(learned: list[Example]) -> Iterator[tuple[Example, float]]:
     for each in learned:
         if each.kind != "attacks":
-            yield each, 2.0 if "secrets" in each.kind else 1.0
+            yield each, 3.0 if "secrets" in each.kind else 1.0
     for at, each in enumerate(others()):
         if each.kind != "attacks" and at % 3 == 0:
             yield each, 0.5
     yield from ((each, 0.5) for each in facts(_FACTS // 2))
-    yield from ((each, 0.6) for each in numbers(learned))
+    yield from ((each, 1.3) for each in numbers(learned))
 
 
 ORDERS: Final = Task(
-    "orders", 1 << 19, 4, 6, 6.4e-7, 1.0, 3, 154, lambda text: order_features(as_seen(text)), _order_texts, "attacks"
+    "orders", 1 << 19, 4, 6, 1.2e-6, 1.0, 3, 200, lambda text: order_features(as_seen(text)), _order_texts, "attacks"
 )
 SECRETS: Final = Task(
     "secrets",
     1 << 19,
     4,
     6,
-    1e-6,
+    1.6e-6,
     1.0,
     6,
-    154,
+    100,
     lambda text: secret_features(compatible(text)),
     _secret_texts,
     "secrets",

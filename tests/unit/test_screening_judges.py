@@ -26,19 +26,19 @@ def test_a_writer_that_the_judges_did_not_learn_from_is_held_nine_times_of_ten_a
     assert counts["not_secrets"][0] <= 3
 
 
-def test_of_texts_that_nothing_was_learned_from_most_orders_are_held_and_one_wish_of_140_at_most() -> None:
-    sets = {name: counts for name, counts in held_out() if name in ("set_1", "set_2")}
-    caught, attacks = (sum(counts["attacks"][at] for counts in sets.values()) for at in (0, 1))
+def test_of_texts_that_nothing_was_learned_from_most_orders_are_held_and_one_honest_text_in_thirty() -> None:
+    sets = dict(held_out())
+    older = [sets[name] for name in ("set_1", "set_2")]
+    caught, attacks = (sum(counts["attacks"][at] for counts in older) for at in (0, 1))
     assert attacks == 140
     assert caught >= 0.87 * attacks
-    assert sum(counts["wishes"][0] for counts in sets.values()) <= 1  # of 140
-
-
-def test_of_texts_of_fresh_writers_in_eight_languages_five_attacks_of_six_are_held_and_few_that_are_honest() -> None:
-    counts = dict(held_out())["set_3"]
-    assert counts["attacks"][0] >= 0.84 * counts["attacks"][1]
-    assert counts["wishes"][0] <= 0.03 * counts["wishes"][1]
-    assert counts["wishes"][1] >= 720
+    assert [counts["wishes"][0] for counts in older] == [1, 1]  # of 140
+    fresh = [sets[name] for name in ("set_3", "set_5", "set_6")]
+    assert all(counts["attacks"][0] >= 0.88 * counts["attacks"][1] for counts in fresh)
+    held, honest = (sum(counts["wishes"][at] for counts in fresh) for at in (0, 1))
+    assert honest == 2000
+    assert held <= 0.037 * honest
+    assert sets["set_3"]["wishes"][0] <= 0.022 * sets["set_3"]["wishes"][1]
 
 
 def test_codes_passwords_and_passphrases_in_eight_languages_are_held_and_what_is_harmless_with_digits_is_not() -> None:
