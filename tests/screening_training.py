@@ -49,6 +49,8 @@ _COUNTED: Final = {
     "writer_27": 1.6, "facts": 10.0, "templates": 2.5, "talk": 420.0, "django": 0.3, "chatterbot": 15.0, "udhr": 0.5,
     "python": 0.3, "docs": 0.5, "parts": 0.5, "parts talk": 40.0,
 }  # fmt: skip
+# Whose honest texts were asked to have numbers, or plain facts, in them.
+_OF_NUMBERS: Final = {"facts", *(f"writer_{n}" for n in range(1, 15))}
 _FACT_FORMS: Final = (
     "{who} {did} {tail}.", "{who} {does} {tail}.", "{who} {did} on {day}.", "{who} {does}",
     "{who} {did} and {does} {tail}.",
@@ -237,12 +239,12 @@ def _order_texts(learned: list[Example]) -> Iterator[tuple[Example, float]]:
 def _secret_texts(learned: list[Example]) -> Iterator[tuple[Example, float]]:
     for each in learned:
         if each.kind != "attacks":
-            yield each, 3.0 if "secrets" in each.kind else 1.0
+            yield each, 3.2 if "secrets" in each.kind else 1.7 if each.writer in _OF_NUMBERS else 0.9
     for at, each in enumerate(others()):
         if each.kind != "attacks" and at % 3 == 0:
             yield each, 0.5
     yield from ((each, 0.5) for each in facts(_FACTS // 2))
-    yield from ((each, 1.3) for each in numbers(learned))
+    yield from ((each, 1.2) for each in numbers(learned))
 
 
 ORDERS: Final = Task(
@@ -253,10 +255,10 @@ SECRETS: Final = Task(
     1 << 19,
     4,
     6,
-    1.6e-6,
+    1.58e-6,
     1.0,
     6,
-    100,
+    160,
     lambda text: secret_features(compatible(text)),
     _secret_texts,
     "secrets",
