@@ -125,8 +125,7 @@ class UserIndex:
             beside = "\n".join(each for each, is_about in zip(said, about, strict=True) if not is_about)
             told = [each for each in compress(alike, about) if each]
             # Each document is as alike as it is to the sentence that it is most alike to.
-            merged = {name: max(each[name] for each in told) for name in told[0]} if len(told) > 1 else None
-            similarity = merged or next(iter(told), None)
+            similarity = {name: max(each[name] for each in told) for name in told[0]} if told else None
             hits = self._index.rank(
                 query,
                 before=f"{asked.before[:MOST_CHARS]}\n{beside}",
