@@ -91,11 +91,13 @@ class Embedder:
         The vectors of recent ones are cached. Loading is never waited for, and a call until the deadline.
         """
         asked = [text.strip()[:_QUERY_CHARS] for text in texts]
-        lacking = [text for text in dict.fromkeys(asked) if text not in self._recent]
+        # Read once: another question may clear what is cached at any time.
+        known = {text: vector for text in asked if (vector := self._recent.get(text))}
+        lacking = [text for text in dict.fromkeys(asked) if text not in known]
         if not all(asked):
             return ()
         if not lacking:
-            return [self._recent[text] for text in asked]
+            return [known[text] for text in asked]
         loading = self.start()
         if not loading.done() or loading.exception() is not None or not self._free.acquire(blocking=False):
             return ()
@@ -105,7 +107,7 @@ class Embedder:
             try:
                 async with asyncio.timeout(self._query_seconds):
                     made = await asyncio.shield(asyncio.wrap_future(call))
-                    return [made.get(text) or self._recent[text] for text in asked]
+                    return [made.get(text) or known[text] for text in asked]
             except TimeoutError:
                 self._say(f"gave no vector within {self._query_seconds:.2f} s")
         return ()
