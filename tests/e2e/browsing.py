@@ -3,7 +3,7 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -120,6 +120,25 @@ def go(page: Any, part: str) -> None:
     parts, name = page.get_by_label("Parts of the page"), re.compile(rf"^{part}( \d+)?$")  # with what waits
     parts.get_by_role("link", name=name).click()
     expect(parts.locator("[aria-current]")).to_have_text(name)
+
+
+def break_off(page: Any, address: str, times: int = 1000) -> Callable[[], None]:
+    """Abort what the page asks of an address, so often at most, until what is returned is called.
+
+    The route stays for as long as the page does: a request that the browser holds back while the last route is taken
+    away is never sent, and the page asks again as soon as it is refused.
+    """
+    broken = [True] * times
+
+    def answer(route: Any) -> None:
+        if broken:
+            broken.pop()
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route(address, answer)
+    return broken.clear
 
 
 def erase(page: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.archive_lines import JSON_LINES, lines_of
-from tests.e2e.browsing import WHOLE_PAGE, erase, expect, fact, look_again, say, take_in
+from tests.e2e.browsing import WHOLE_PAGE, break_off, erase, expect, fact, look_again, say, take_in
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
 from tests.e2e.scripted import Scripted
@@ -91,7 +91,6 @@ def test_what_is_done_before_the_script_is_there_is_done_as_without_it(page: Any
     held.pop().continue_()
     expect(page.get_by_text("No fact fits this search.")).to_be_visible()
     expect(page.get_by_role("searchbox")).to_be_focused()
-    page.unroute("**/static/page.js")
     erase(page)
 
 
@@ -99,14 +98,14 @@ def test_a_server_that_is_away_is_said_to_be_and_what_is_shown_stays(page: Any) 
     take_in(page, page.url.partition("/memory")[0], 30)
     page.reload()
     page.get_by_role("button", name="Delete", exact=False).last.scroll_into_view_if_needed()
-    page.route("**/memory/**", lambda route: route.abort())
+    mend = break_off(page, "**/memory/**")
     place = page.get_by_role("heading", name="What is known").bounding_box()
     page.get_by_role("link", name="Journal").click()
     # Seen wherever one has scrolled to, and nothing moves for it.
     expect(page.locator("#away")).to_be_in_viewport()
     assert page.get_by_role("heading", name="What is known").bounding_box() == place
     expect(page.get_by_role("heading", name="What is known")).to_be_visible()
-    page.unroute("**/memory/**")
+    mend()
     expect(page.locator("#away")).to_be_hidden()
 
 

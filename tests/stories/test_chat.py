@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.browsing import NEEDED, SECONDS, expect, go, say, serious
+from tests.e2e.browsing import NEEDED, SECONDS, break_off, expect, go, say, serious
 from tests.e2e.waiting import eventually
 from tests.stories.conftest import Meet
 from tests.stories.people import Person
@@ -229,7 +229,7 @@ def test_79_what_fails_is_said_in_words_that_help_and_nothing_typed_is_lost(page
     expect(problem).to_have_text("This device has no network. Try again once it has.")
     expect(words(page)).to_have_value("I keep bees.")
     page.context.set_offline(False)
-    page.route("**/runs/stream", lambda route: route.abort(), times=1)
+    break_off(page, "**/runs/stream", times=1)
     words(page).press("Enter")
     expect(problem).to_have_text("The server does not answer. Try again once it runs.")
     words(page).press("Enter")
@@ -340,9 +340,9 @@ def test_86_a_first_answer_that_is_coming_is_found_in_the_list_and_another_tab_s
     other = another_tab(page, ada, page.url)
     expect(user(other)).to_have_count(1)
     # What was learned is told there before what was said.
-    other.route("**/threads/search", lambda route: route.abort())
+    mend = break_off(other, "**/threads/search")
     say(page, "I keep bees.")
     expect(other.locator(".learned")).to_be_visible()
-    other.unroute("**/threads/search")
+    mend()
     say(page, "Good day.")
     expect(other.locator(".learned + .message")).to_be_visible()
