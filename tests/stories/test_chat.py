@@ -346,3 +346,22 @@ def test_86_a_first_answer_that_is_coming_is_found_in_the_list_and_another_tab_s
     mend()
     say(page, "Good day.")
     expect(other.locator(".learned + .message")).to_be_visible()
+
+
+def test_87_an_answer_that_begins_elsewhere_as_ones_own_ends_is_shown_while_it_comes(page: Any, ada: Person) -> None:
+    begun: list[tuple[str, str]] = []
+
+    def begin(route: Any) -> None:
+        # The page looks at its conversation because its own answer has ended.
+        if not begun:
+            (thread,) = ada.sdk.threads.search()
+            told: dict[str, Any] = {"messages": [{"role": "user", "content": "Count."}]}
+            run = ada.sdk.runs.create(thread["thread_id"], "chat", input=told, stream_mode=["messages", "values"])
+            begun.append((thread["thread_id"], run["run_id"]))
+        route.continue_()
+
+    page.route("**/threads/search", begin)
+    say(page, "I keep bees.")
+    expect(answers(page).last).to_contain_text("0 1")
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    ada.sdk.runs.cancel(*begun.pop())

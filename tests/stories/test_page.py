@@ -227,6 +227,9 @@ def test_58_every_part_fits_a_telephone_and_has_no_serious_finding_of_axe(page: 
 
 def test_59_the_page_is_used_with_the_keyboard_alone(page: Any, ada: Person) -> None:
     page.reload()
+    # What comes while somebody presses keys is not where they are.
+    page.locator("#chat-words").wait_for()
+    page.get_by_label("What should be known about you?").wait_for()
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to what is known")).to_be_focused()
     page.keyboard.press("Tab")

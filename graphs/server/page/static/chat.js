@@ -119,9 +119,9 @@ async function read() {
 // Shows what was said elsewhere, and joins an answer that is coming.
 async function look() {
   if (!thread || turn) return;
-  const [id, before] = [thread, seen];
+  const id = thread;
   const row = await read();
-  if (row?.status !== "busy" || seen === before) return;
+  if (row?.status !== "busy") return;
   const going = (await client().runs.list(id)).find(({ status }) => ["pending", "running"].includes(status));
   if (going && id === thread && !turn) follow((_, signal) => client().runs.joinStream(id, going.run_id, { signal }), { run: going.run_id });
 }
