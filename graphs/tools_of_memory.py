@@ -7,9 +7,10 @@ Changes keep the rules of extraction, so that a model that was talked into somet
 than the user said.
 """
 
+import asyncio
 import functools
 import logging
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from inspect import signature
@@ -81,6 +82,8 @@ class ToolCall:
         now: Seconds since the epoch.
         call_id: The call's id in the thread: its receipt is written once.
         config: Limits.
+        search: Looks for a query in all that the owner's index should have by now: it is given the facts, the query
+            and the time, and may block.
         control: The user's, as it is now.
     """
 
@@ -91,6 +94,7 @@ class ToolCall:
     now: float
     call_id: str
     config: MemoryConfig
+    search: Callable[[Sequence[Fact], str, str], Recalled]
     control: Control = field(default_factory=Control)
 
     @property
@@ -111,25 +115,17 @@ class Told(NamedTuple):
     receipt: UpdateReceipt | None = None
 
 
-class Search(NamedTuple):
-    """The effect of looking for a query in all that an owner's index should have by now; what it finds is sent back."""
-
-    facts: Sequence[Fact]
-    query: str
-    now: str
-
-
 def search_memory(
     call: ToolCall,
     query: Annotated[str, Field(description="Words or a question.")],
     limit: Annotated[int, Field(description="How many facts and how many passages, at most 10.")] = 5,
-) -> Generator[Any, Any, Told]:
+) -> StoreEffects[Told]:
     """Search what is remembered of the user and of earlier conversations, with dates."""
     snapshot, evicted = yield from side_by_side(
         read_snapshot(call.owner), call.facts.search(query, None, status="evicted")
     )
     most = min(max(1, limit), _MOST_HITS)
-    found: Recalled = yield Search(snapshot.facts, query, datetime.fromtimestamp(call.now, call.zone).isoformat())
+    found = call.search(snapshot.facts, query, datetime.fromtimestamp(call.now, call.zone).isoformat())
     facts = {fact.id: fact for fact in snapshot.facts}
     hits = relevant([hit for hit in found.hits if hit.document.id in facts], LEAST_SHARE)
     exchanges: dict[str, str] = {}
@@ -151,7 +147,7 @@ def search_memory(
 
 def read_conversation(
     call: ToolCall, source: Annotated[str, Field(description="As search_memory names it.")]
-) -> Generator[Any, Any, Told]:
+) -> StoreEffects[Told]:
     """Read what was said around a passage of an earlier conversation."""
     journal = yield from read_past(call.owner, (yield from read_epoch(call.owner)))
     hit = next((entry for entry in journal if entry.key == source.strip()), None)
@@ -251,15 +247,15 @@ def restore(
     return (yield from _note(call, text, fact.epoch, Outcome(created=(fact.id,))))
 
 
-_TOOLS: Final[Mapping[str, Callable[..., Generator[Any, Any, Told]]]] = {
+_TOOLS: Final[Mapping[str, Callable[..., StoreEffects[Told]]]] = {
     tool.__name__: tool for tool in (search_memory, read_conversation, list_memories, remember, forget, restore)
 }
 
 
-def carried_out(name: str, call: ToolCall, arguments: Mapping[str, Any]) -> Generator[Any, Any, Told]:
+def carried_out(name: str, call: ToolCall, arguments: Mapping[str, Any]) -> StoreEffects[Told]:
     """Carry out a call of a tool, unless the user has switched off what it needs."""
 
-    def effects(call: ToolCall) -> Generator[Any, Any, Told]:
+    def effects(call: ToolCall) -> StoreEffects[Told]:
         control = yield from read_control(call.owner)
         if name in _LEARNING and not (call.config.enabled and control.learning):
             return Told("Not remembered: the user has paused learning.")
@@ -315,6 +311,11 @@ def _tool(
             return "This conversation is incognito: memory is neither used nor changed in it."
         if name in _LEARNING and not may_learn(mode):
             return "Not remembered: nothing is learned in this conversation (read-only mode)."
+        loop = asyncio.get_running_loop()
+
+        def search(*wanted: Any) -> Recalled:
+            return asyncio.run_coroutine_threadsafe(process.recalling.search(store, owner, *wanted), loop).result()
+
         call = ToolCall(
             owner=owner,
             thread_id=run.thread_id,
@@ -323,15 +324,12 @@ def _tool(
             now=process.clock(),
             call_id=str(runtime.tool_call_id),
             config=process.settings.memory,
+            search=search,
         )
-
-        async def search(wanted: Search) -> Recalled:
-            return await process.recalling.search(store, owner, *wanted)
-
         told = await process.stores.ask(
             store,
             "write" if name in _WRITING else "read",
-            lambda: arun(store, carried_out(name, call, arguments), others={Search: search}, aside=True),
+            lambda: arun(store, carried_out(name, call, arguments), aside=True),
         )
         if told.receipt is not None:
             await aemit(MemoryUpdated.name, MemoryUpdated.of(told.receipt), config=runtime.config)

@@ -1,7 +1,7 @@
 """The door to the store: a decision is a generator that yields what it wants done, and what carries that out is here.
 
-A plain list of operations is a batch for the store. Other effects are small classes: `Write` here, the rest beside the
-decisions that need them. So every decision is written once, and reads neither a clock nor a network.
+A plain list of operations is a batch for the store, and a `Write` is a transaction. So every decision is written once,
+and reads neither a clock nor a network.
 
 A write is one transaction of one user: it reads, decides by pure rules, and writes, or it does nothing. Our stores
 begin a transaction of their database before the first read (`writing`). Over any other store, one process writes at a
@@ -13,7 +13,6 @@ import asyncio
 import logging
 import os
 import threading
-from collections import deque
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -29,13 +28,13 @@ from concurrent.futures import Future
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
+    ExitStack,
     asynccontextmanager,
     contextmanager,
 )
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial, wraps
-from inspect import isawaitable
 from itertools import islice
 from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, overload, runtime_checkable
 from weakref import WeakValueDictionary
@@ -56,8 +55,6 @@ Batch = Sequence[Op]
 """Operations for the store in one go. It has to be a list, which handlers know it by; the type lets it hold any."""
 StoreEffects = Generator[Batch, list[Any], T]
 """Yields batches for the store, is sent their results, and returns a value."""
-Handlers = Mapping[type, Callable[[Any], Any]]
-"""What carries out an effect, by the effect's class; it returns what the generator is sent, or an awaitable of it."""
 Batching = Callable[[Sequence[Op]], Awaitable[list[Any]]]
 
 PAGE = 1000
@@ -231,15 +228,18 @@ def in_this_thread(work: Coroutine[Any, Any, T]) -> T:
     raise TypeError("a synchronous caller can wait for nothing")
 
 
-async def _perform(effects: Generator[Any, Any, T], handlers: Handlers, *, aside: bool = False) -> T:
+async def _perform(
+    effects: Generator[Any, Any, T], batch: Batching, write: Callable[[Write], Awaitable[Any]], *, aside: bool = False
+) -> T:
     """Carry out what a generator yields, and return the generator's value.
 
-    A failure of a handler is thrown into the generator, which decides what it means. Cancellation ends it without the
-    generator being asked.
+    A failure is thrown into the generator, which decides what it means. Cancellation ends it without the generator
+    being asked.
 
     Args:
         effects: The generator.
-        handlers: What they return may be awaited; if nothing is, `in_this_thread` can do this.
+        batch: Carries out a batch. If it waits for nothing, as `write`, `in_this_thread` can do this.
+        write: Carries out a transaction.
         aside: As for `arun`.
     """
     step: Callable[[], Any] = partial(next, effects)
@@ -256,8 +256,7 @@ async def _perform(effects: Generator[Any, Any, T], handlers: Handlers, *, aside
         if isinstance(effect, StopIteration):
             return effect.value  # type: ignore[no-any-return]  # typeshed has no type for it
         try:
-            done = handlers[type(effect)](with_vectors(effect) if isinstance(effect, list) else effect)
-            done = await done if isawaitable(done) else done
+            done = await (write(effect) if isinstance(effect, Write) else batch(with_vectors(effect)))
         except Exception as error:  # whatever it is, the generator decides
             # LangGraph's InMemoryStore fails a search while another thread writes: a dict changes "during iteration".
             # It has written nothing of the batch by then.
@@ -271,56 +270,47 @@ async def _perform(effects: Generator[Any, Any, T], handlers: Handlers, *, aside
 
 
 def run(
-    store: BaseStore, effects: Generator[Any, Any, T], others: Handlers | None = None, *, seconds: float | None = None
+    store: BaseStore,
+    effects: Generator[Any, Any, T],
+    *,
+    seconds: float | None = None,
+    loop: asyncio.AbstractEventLoop | None = None,
 ) -> T:
-    """Carry out what needs a store, on its synchronous interface, and perhaps other handlers; return the value.
-
-    Blocks the caller, also while the store works on an event loop: that only carries out batches.
+    """Carry out what needs a store, and return the value. Blocks the caller.
 
     Args:
-        store: Where.
+        store: Where. What lies between effects runs on threads, also where the store works on an event loop.
         effects: What.
-        others: Carry out what else is yielded.
         seconds: One batch may take this long, then it goes on by itself, and the effects are told `TimeoutError`.
+        loop: The event loop on which the store is asked; by default its own, or its synchronous interface is.
 
     Raises:
         MemoryBusy: If others write for longer than a transaction waits.
-        asyncio.InvalidStateError: If the store works on the event loop that a transaction would block.
+        asyncio.InvalidStateError: If the store works on the event loop that would be blocked.
         RuntimeError: If that loop has ended.
     """
+    patience, loop = seconds or STORE_SECONDS, loop or getattr(store, "loop", None)
+    if isinstance(loop, asyncio.AbstractEventLoop):
+        if loop is _running_loop():
+            raise asyncio.InvalidStateError(f"{ON_LOOP}: the store works on this loop")
+        if loop.is_closed():  # asyncio would say so, too, and warn of what it did not begin
+            raise RuntimeError("the event loop of the store has ended")
+        return asyncio.run_coroutine_threadsafe(arun(store, effects, patience, aside=True), loop).result()
 
-    def batch(ops: Batch) -> list[Any]:
+    async def batch(ops: Batch) -> list[Any]:
+        if seconds is None:
+            return store.batch(ops)
         return in_daemon_thread(lambda: store.batch(ops), "palimpsest-store").result(seconds)
 
-    carry_out = store.batch if seconds is None else batch
+    async def write(asked: Write) -> Any:
+        async with turns_of(asked.names, patience, blocks=True):
+            return await _transacted(asked, batch)
 
-    async def at_once(ops: Sequence[Op]) -> list[Any]:
-        return carry_out(ops)
-
-    def write(asked: Write) -> Any:
-        async def in_turn() -> Any:
-            async with turns_of(asked.names, patience, blocks=True):
-                return await _transacted(asked, at_once)
-
-        patience, loop = seconds or STORE_SECONDS, getattr(store, "loop", None)
-        if isinstance(loop, asyncio.AbstractEventLoop):
-            if loop is _running_loop():
-                raise asyncio.InvalidStateError(f"{ON_LOOP}: the store works on this loop")
-            if loop.is_closed():  # asyncio would say so, too, and warn of what it did not begin
-                raise RuntimeError("the event loop of the store has ended")
-            return asyncio.run_coroutine_threadsafe(_awrite(store, asked, patience, aside=True), loop).result()
-        return in_this_thread(in_turn())
-
-    return in_this_thread(_perform(effects, {list: carry_out, Write: write, **(others or {})}))
+    return in_this_thread(_perform(effects, batch, write))
 
 
 async def arun(
-    store: BaseStore,
-    effects: Generator[Any, Any, T],
-    seconds: float = STORE_SECONDS,
-    *,
-    others: Handlers | None = None,
-    aside: bool = False,
+    store: BaseStore, effects: Generator[Any, Any, T], seconds: float = STORE_SECONDS, *, aside: bool = False
 ) -> T:
     """Do what `run` does, on the store's asynchronous interface.
 
@@ -329,7 +319,6 @@ async def arun(
         effects: What.
         seconds: One batch, or one transaction, may take this long, then it is cancelled, and the effects are told
             `TimeoutError`: whoever works in the background would wait for ever for a store that never answers.
-        others: Carry out what else is yielded.
         aside: Whether what lies between effects runs on threads, one step at a time, and leaves the loop to others:
             whoever reads a whole journal computes for seconds.
     """
@@ -338,13 +327,10 @@ async def arun(
         async with asyncio.timeout(seconds):
             return await store.abatch(ops)
 
-    def write(asked: Write) -> Awaitable[Any]:
-        return _awrite(store, asked, seconds, aside=aside)
-
-    return await _perform(effects, {list: batch, Write: write, **(others or {})}, aside=aside)
+    return await _perform(effects, batch, partial(_awrite, store, seconds=seconds, aside=aside), aside=aside)
 
 
-async def _awrite(store: BaseStore, asked: Write, seconds: float, *, aside: bool = False) -> Any:
+async def _awrite(store: BaseStore, asked: Write, *, seconds: float, aside: bool) -> Any:
     """Carry out a transaction and return its value. Cancelled while it commits, it goes on by itself to its end."""
     commits = False
 
@@ -392,7 +378,7 @@ async def _transacted(asked: Write, batch: Batching, *, aside: bool = False) -> 
     inside = _Inside(batch)
 
     def part(asked: Write) -> Coroutine[Any, Any, Any]:
-        return _perform(asked.effects, {list: inside.carry_out, Write: part}, aside=aside)
+        return _perform(asked.effects, inside.carry_out, part, aside=aside)
 
     value = await part(asked)
     if inside.written:
@@ -504,84 +490,61 @@ def tolerated(
 ON_LOOP: Final = "a synchronous call would block the event loop: await its async twin"
 
 
-class Turnstile:
-    """One at a time, first come, first served, across all threads and event loops of the process."""
+class _Place(Future[None]):
+    """A place in the line before a name: done once whoever has it has left, which goes on in a loop, or in none."""
 
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._queue: deque[Future[None]] = deque()  # the first one has its turn
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None, before: "_Place | None" = None) -> None:
+        super().__init__()
+        self.loop, self.before = loop, before
+        self.set_running_or_notify_cancel()  # who gives up waiting for it on a loop would cancel it
 
-    @asynccontextmanager
-    async def held(self, seconds: float, *, blocks: bool = False) -> AsyncIterator[None]:
-        """Have the turn; `MemoryBusy` if it does not come in so many seconds.
+    def end(self, _: object) -> None:
+        """Let the next one have its turn."""
+        self.set_result(None)
 
-        Args:
-            seconds: How many.
-            blocks: Whether to wait in this thread, for a synchronous caller.
-        """
-        with self._place() as place:
-            loop = _running_loop()
-            if blocks and not place.done() and loop and loop is self._loop:
-                raise asyncio.InvalidStateError(f"{ON_LOOP}: what it waits for goes on there")
-            try:
-                if blocks:
-                    place.result(seconds)
-                elif not place.done():
-                    async with asyncio.timeout(seconds):
-                        await asyncio.wrap_future(place)
-            except TimeoutError as error:
-                raise MemoryBusy from error
-            self._loop = None if blocks else loop
-            try:
-                yield
-            finally:
-                self._loop = None
-
-    @contextmanager
-    def _place(self) -> "Iterator[Future[None]]":
-        """Yield a place in the queue, which is done when its turn comes; it is left behind, had it or not."""
-        place: Future[None] = Future()
-        with self._guard:
-            self._queue.append(place)
-            self._call_first()
-        try:
-            yield place
-        finally:
-            with self._guard:
-                self._queue.remove(place)
-                self._call_first()
-
-    def _call_first(self) -> None:
-        first = self._queue[0] if self._queue else None
-        # Who gives up cancels the place on a loop, outside the guard, and leaves it after that.
-        if first and not first.done() and first.set_running_or_notify_cancel():
-            first.set_result(None)
-
-
-class _Turnstiles:
-    """The turnstiles of a process by their names: one of each for the whole process, as a store may be opened often."""
-
-    def __init__(self) -> None:
-        self._guard, self._kept = threading.Lock(), WeakValueDictionary[str, Turnstile]()
-
-    def of(self, name: str) -> Turnstile:
-        with self._guard:
-            return self._kept.setdefault(name, Turnstile())
+    def waits_for(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Say whether it is done only after something has gone on in this loop."""
+        return not self.done() and (self.loop is loop or bool(self.before and self.before.waits_for(loop)))
 
 
 @cache
-def _turnstiles_of(pid: int) -> _Turnstiles:  # noqa: ARG001 - it is what is cached for: a fork has nobody's turns
-    return _Turnstiles()
+def _lines_of(pid: int) -> tuple[threading.Lock, WeakValueDictionary[str, _Place]]:  # noqa: ARG001 - a fork has none
+    """Return the last place of each line of a process: a store may be opened often. Nobody's line is kept."""
+    return threading.Lock(), WeakValueDictionary()
 
 
 @asynccontextmanager
 async def turns_of(names: Iterable[str], seconds: float, *, blocks: bool = False) -> AsyncIterator[None]:
-    """Have the turn of each name, one after the other, for so many seconds each at most (`Turnstile.held`)."""
-    async with AsyncExitStack() as turns:
+    """Have the turn of each name, one after the other, across all threads and event loops of the process.
+
+    First come, first served; `MemoryBusy` if a turn does not come in so many seconds.
+
+    Args:
+        names: The names.
+        seconds: How many.
+        blocks: Whether to wait in this thread, for a synchronous caller.
+    """
+    loop, nobody = _running_loop(), _Place()
+    nobody.set_result(None)
+    guard, last = _lines_of(os.getpid())
+    with ExitStack() as places:
         for name in names:
-            turnstile = _turnstiles_of(os.getpid()).of(name)
-            await turns.enter_async_context(turnstile.held(seconds, blocks=blocks))
+            with guard:
+                before = last.get(name, nobody)
+                mine = last[name] = _Place(None if blocks else loop, before)
+            # Whoever gives up has left once the one before has.
+            places.callback(before.add_done_callback, mine.end)
+            if blocks and loop and before.waits_for(loop):
+                raise asyncio.InvalidStateError(f"{ON_LOOP}: what it waits for goes on there")
+            try:
+                if blocks:
+                    before.result(seconds)
+                elif not before.done():
+                    async with asyncio.timeout(seconds):
+                        await asyncio.wrap_future(before)
+            except TimeoutError as error:
+                raise MemoryBusy from error
+            mine.before = None
         yield
 
 

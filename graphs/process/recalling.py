@@ -14,12 +14,12 @@ from langgraph.store.base import BaseStore
 
 from graphs.process.embedders import Embedder
 from graphs.process.synchronous import ByStore
-from memory.door import Handlers, in_daemon_thread, run, tolerated
+from memory.door import in_daemon_thread, run, tolerated
 from memory.facts.fact import Fact
 from memory.namespaces import Owner
 from memory.recall.past import read_tellable_view
 from memory.recall.user_index import MOST_CHARS, NOTHING, Asked, Recalled, UserIndex
-from memory.recall.vectors import Embed, QueryVector, make_vectors, read_vectors
+from memory.recall.vectors import QueryVector, make_vectors, read_vectors
 from memory.recall.words import parts
 from memory.turn import Opening
 
@@ -168,8 +168,7 @@ class Recalling:
     def _make(self, store: BaseStore, owner: Owner) -> None:
         if (embedder := self._embedder) is None:
             return
-        embed: Handlers = {Embed: lambda effect: embedder.documents(effect.texts)}
-        if made := run(store, make_vectors(owner, embedder.name), embed):
+        if made := run(store, make_vectors(owner, embedder.name, embedder.documents)):
             logger.info("made %d vectors for %s", made, owner.due_key)
             if owner in self._stores[store]:
                 self.behind.ask(store, owner)

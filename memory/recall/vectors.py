@@ -13,7 +13,7 @@ import functools
 import importlib
 import math
 import struct
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -21,7 +21,7 @@ from typing import Any, Final, Self
 from langgraph.store.base import Item
 
 from memory.control import read_epoch
-from memory.door import Batch, StoreEffects, delete, put, read_many, scan, side_by_side, transaction
+from memory.door import StoreEffects, delete, put, read_many, scan, side_by_side, transaction
 from memory.facts.fact import from_item
 from memory.facts.rows import read_fact_set
 from memory.forms import belongs, read_as
@@ -148,16 +148,6 @@ _ITEMS_AT_ONCE: Final = 32
 """So many items are embedded and written in one go: what is there is kept when the process ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class Embed:
-    """The effect of embedding texts; their vectors, as they are kept, are sent back."""
-
-    texts: Sequence[str]
-
-
-VectorEffects = Generator[Batch | Embed, Any, int]
-
-
 def vector_key(text: str) -> str:
     """Return what the vector of a text is kept under; no text."""
     return digest("vector", text)[:24]
@@ -189,7 +179,7 @@ _Texts = Mapping[tuple[str, str], Sequence[str]]
 """What an index has of items, by their kind and key."""
 
 
-def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
+def make_vectors(owner: Owner, embedder: str, embed: Callable[[Sequence[str]], Sequence[bytes]]) -> StoreEffects[int]:
     """Make the vectors that an owner's active facts and journal entries lack, drop those of nothing; return how many.
 
     What nothing may tell of is sent to no embedder: what a deleted fact came from, and what waits for the user's yes.
@@ -197,6 +187,7 @@ def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
     Args:
         owner: Whose memory.
         embedder: The embedder's name; vectors of another one are made anew.
+        embed: Returns the vectors of texts, as they are kept; it may block.
     """
     facts, stored = yield from side_by_side(read_fact_set(owner), scan(owner.namespace("vectors")))
     epoch = facts.control.epoch
@@ -213,7 +204,7 @@ def make_vectors(owner: Owner, embedder: str) -> VectorEffects:
     for start in range(0, len(lacking), _ITEMS_AT_ONCE):
         some = {name: texts[name] for name in lacking[start : start + _ITEMS_AT_ONCE]}
         wanted = list(dict.fromkeys(text for said in some.values() for text in said))
-        vectors = dict(zip(wanted, (yield Embed(wanted)), strict=True))
+        vectors = dict(zip(wanted, embed(wanted), strict=True))
         yield from _write(owner, epoch, embedder, some, vectors)
         made += len(wanted)
     return made

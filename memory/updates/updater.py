@@ -12,7 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.door import StoreEffects, arun, in_daemon_thread, run
+from memory.door import StoreEffects, in_daemon_thread, run
 from memory.message import iso_time, messages_of
 from memory.model_calls import SpanName, span
 from memory.namespaces import Owner
@@ -159,10 +159,7 @@ class MemoryUpdater:
         return roll_up(Job(owner, self._config, self._clock, self._run, self._use))
 
     def _run(self, effects: StoreEffects[T]) -> T:
-        seconds = self._config.store_timeout_seconds
-        if self._loop is None:
-            return run(self._store, effects, seconds=seconds)
-        return asyncio.run_coroutine_threadsafe(arun(self._store, effects, seconds, aside=True), self._loop).result()
+        return run(self._store, effects, seconds=self._config.store_timeout_seconds, loop=self._loop)
 
     def _use(self, name: str, purpose: Purpose, call: Callable[[BaseChatModel], Any]) -> Any:
         def use() -> Any:

@@ -1,6 +1,6 @@
 """Vectors in the store: beside their texts, made where they lack, and gone with their texts whoever deletes those."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from memory.journal.journal import append, read_view
 from memory.message import StoredMessage
 from memory.namespaces import Owner, thread_namespace
 from memory.recall.user_index import UserIndex
-from memory.recall.vectors import Embed, make_vectors, packed, read_vectors, vector_key
+from memory.recall.vectors import make_vectors, packed, read_vectors, vector_key
 from tests.fakes import WordEmbeddings
 
 ADA = Owner.of("ada")
@@ -44,12 +44,12 @@ class Home:
         return self.facts.list()[0].id
 
     def make(self, name: str = "words", meanwhile: Callable[[], object] = lambda: None) -> int:
-        def embed(effect: Embed) -> list[bytes]:
-            vectors = [packed(values) for values in self.embeddings.embed_documents(list(effect.texts))]
+        def embed(texts: Sequence[str]) -> list[bytes]:
+            vectors = [packed(values) for values in self.embeddings.embed_documents([*texts])]
             meanwhile()
             return vectors
 
-        return run(self.store, make_vectors(ADA, name), {Embed: embed})
+        return run(self.store, make_vectors(ADA, name, embed))
 
     def kept(self) -> dict[str, dict[str, Any]]:
         return {item.key: item.value for item in self.store.search(ADA.namespace("vectors"), limit=100)}

@@ -1,14 +1,16 @@
 """The search of facts: one rule for `FactStore`, the memory API and the model's tool, by words, dates and meaning."""
 
+from collections.abc import Sequence
+
 import pytest
 from langgraph.store.memory import InMemoryStore
 
 from memory.control import INITIAL_EPOCH
-from memory.door import Handlers, run
+from memory.door import run
 from memory.facts.changes import Change, Extraction
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
-from memory.recall.vectors import Embed, QueryVector, make_vectors, packed
+from memory.recall.vectors import QueryVector, make_vectors, packed
 from tests.fakes import WordEmbeddings
 
 
@@ -42,10 +44,11 @@ def asked(query: str, name: str = "meanings") -> QueryVector:
 
 def with_vectors(facts: FactStore) -> None:
     store: InMemoryStore = facts._store  # type: ignore[assignment]  # the fixture's
-    embed: Handlers = {
-        Embed: lambda effect: [packed(values) for values in Meanings().embed_documents(list(effect.texts))]
-    }
-    run(store, make_vectors(Owner.of("ada"), "meanings"), embed)
+
+    def embed(texts: Sequence[str]) -> list[bytes]:
+        return [packed(values) for values in Meanings().embed_documents([*texts])]
+
+    run(store, make_vectors(Owner.of("ada"), "meanings", embed))
 
 
 def test_what_shares_no_word_is_found_by_its_meaning(facts: FactStore) -> None:

@@ -19,7 +19,7 @@ import functools
 import sys
 from typing import Any
 
-from memory.door import Turnstile
+from memory.door import turns_of
 
 _SECONDS = 600.0
 
@@ -29,11 +29,11 @@ def delete_one_at_a_time() -> None:
     ops: Any = sys.modules.get("langgraph_runtime_inmem.ops")
     if ops is None or hasattr(ops.Threads.delete, "__wrapped__"):
         return
-    delete, turnstile = ops.Threads.delete, Turnstile()
+    delete = ops.Threads.delete
 
     @functools.wraps(delete)
     async def in_turn(*args: Any, **options: Any) -> Any:
-        async with turnstile.held(_SECONDS):
+        async with turns_of(["langgraph_runtime_inmem"], _SECONDS):
             return await delete(*args, **options)
 
     ops.Threads.delete = staticmethod(in_turn)
