@@ -7,9 +7,11 @@ import sysconfig
 import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.templates import REFUSED
 
@@ -74,6 +76,24 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+class Together(LoadScopeScheduling):
+    """Has one worker take what shares something that is dear to make, in the order in which tests are collected.
+
+    A file of stories shares its browser and servers, an operation of the matrix its worlds. Marks cannot say so: those
+    of xdist change the id of a test, which pytest 9.2 does not let happen, and says nothing.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        if file.endswith("/test_matrix.py"):
+            return test.partition("[")[2].partition("-")[0]
+        return file if "/stories/" in file or file.endswith("/test_costs.py") else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Together | None:
+    return Together(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 def pytest_report_header() -> str:

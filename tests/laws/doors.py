@@ -116,6 +116,11 @@ class House:
         return logging_in(memory_api(self.service, self.store))
 
     @cached_property
+    def _client(self) -> httpx.AsyncClient:
+        """It holds no connection, and is never closed: a new one for each request takes as long as the request."""
+        return httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://t/memory")
+
+    @cached_property
     def graph(self) -> Any:
         return build_graph(service=self.service).compile(checkpointer=self.saver, store=self.store)
 
@@ -150,9 +155,8 @@ class House:
 
     async def ask(self, method: str, path: str, body: object = None, user: str = USER, **sent: Any) -> tuple[int, Any]:
         """Ask the memory API in process; return status and answer."""
-        transport, headers = httpx.ASGITransport(self.app), {"x-test-user": user}
-        async with httpx.AsyncClient(transport=transport, base_url="http://t/memory", headers=headers) as client:
-            answer = await client.request(method, path, json=body, **sent)
+        headers = {"x-test-user": user, **sent.pop("headers", {})}
+        answer = await self._client.request(method, path, json=body, headers=headers, **sent)
         is_json = answer.headers.get("content-type", "").partition(";")[0] == "application/json"
         return answer.status_code, answer.json() if is_json else answer.text
 

@@ -43,8 +43,6 @@ from tests.fakes import RecordingModel
 from tests.laws.talk import Talk
 from tests.laws.test_rules_long import characters_read, long_text
 
-pytestmark = pytest.mark.xdist_group("costs")  # one worker counts for all
-
 FILE = Path(__file__).with_name("costs.json")
 ROOMS = tuple(str(Path(palimpsest.__file__).parents[1] / room) for room in ("graphs", "memory", "palimpsest"))
 COUNTED_ON = (3, 11)

@@ -338,16 +338,22 @@ async def test_what_was_asked_before_the_run_beside_it_began_stays(door: str) ->
 async def test_wherever_a_thread_goes_on_from_what_is_known_is_what_it_shows(door: str, seed: int, things: int) -> None:
     chance, talk, model = Random(seed), Talk(door, context=NARROW), {"graph": "call_model"}.get(door, "model")
     await say(talk, "Hello.")
+
+    async def states() -> list[Any]:
+        return [state async for state in talk.graph.aget_state_history(talk.who())]
+
     for number in range(12):
-        states = [state async for state in talk.graph.aget_state_history(talk.who())]
         what = chance.choice(["said", "said", "elsewhere", "answered again", "learned"])
         if what == "learned":
             await talk.learn()
         elif what == "answered again":
-            await talk.run(None, chance.choice([state for state in states if state.next == (model,)]).config)
+            asked = [state for state in await states() if state.next == (model,)]
+            await talk.run(None, chance.choice(asked).config)
         else:
-            ends = [*(state for state in states if not state.next), states[-1]]
-            at = chance.choice(ends).config if what == "elsewhere" else None
+            at = None
+            if what == "elsewhere":
+                *later, first = await states()
+                at = chance.choice([*(state for state in [*later, first] if not state.next), first]).config
             await say(talk, f"I like thing{number % things}.{LONG}", at)
     said = set(re.findall(r"I like (thing\d+)\.", str((await talk.values())["messages"])))
     assert await talk.learn() == sorted(f"Likes {what}" for what in said)

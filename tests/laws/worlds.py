@@ -1,6 +1,7 @@
 """What outlives a process: a store, a saver, rows of threads and a clock; prepared once, and copied for each cell."""
 
 import copy
+import pickle
 import shutil
 import sqlite3
 import tempfile
@@ -37,7 +38,7 @@ class Snapshot:
         ids: Of facts, by their words.
         seconds: Of the clock.
         saved: Parts of the saver, where it is in memory.
-        items: Of the store, where it is no file.
+        items: Of the store, where it is no file, pickled.
         folder: Where the files are.
     """
 
@@ -45,7 +46,7 @@ class Snapshot:
     ids: dict[str, str] = field(default_factory=dict)
     seconds: float = Clock().seconds
     saved: dict[str, Any] = field(default_factory=dict)
-    items: list[PutOp] = field(default_factory=list)
+    items: bytes = pickle.dumps([])
     folder: Path | None = None
 
 
@@ -86,22 +87,22 @@ class World:
         """Have the store hold what the snapshot does, and nothing else."""
         if old := [op._replace(value=None) for op in await self.items()]:
             await self.store.abatch(old)
-        if snapshot.items:
-            await self.store.abatch(copy.deepcopy(snapshot.items))
+        if items := pickle.loads(snapshot.items):
+            await self.store.abatch(items)
 
     async def restart(self) -> None:
         """Let the process end and another one open the same data."""
 
     async def snapshot(self) -> Snapshot:
-        saved = {part: copy.deepcopy(getattr(self.saver, part)) for part in _PARTS}
-        return Snapshot(dict(self.rows), dict(self.ids), self.clock(), saved, await self.items())
+        saved = {part: _copied(getattr(self.saver, part)) for part in _PARTS}
+        return Snapshot(dict(self.rows), dict(self.ids), self.clock(), saved, pickle.dumps(await self.items()))
 
     async def items(self) -> list[PutOp]:
         (found,) = await self.store.abatch([ListNamespacesOp(limit=10_000)])
         namespaces: Any = found
         searched: Any = await self.store.abatch([SearchOp(each, limit=10_000) for each in namespaces])
         rows = {(item.namespace, item.key): item.value for each in searched for item in each}
-        return [PutOp(tuple(place), key, copy.deepcopy(value), index=False) for (place, key), value in rows.items()]
+        return [PutOp(tuple(place), key, value, index=False) for (place, key), value in rows.items()]
 
     async def text(self) -> str:
         """All that is kept, as text; nothing is asked of the world after this."""
@@ -113,10 +114,19 @@ class World:
         return await self.text()
 
 
+def _copied(kept: Any) -> Any:
+    """Copy dictionaries, and those within: what a saver keeps in them is replaced, and never changed."""
+    if not isinstance(kept, dict):
+        return kept
+    new = copy.copy(kept)
+    new.update((key, _copied(value)) for key, value in kept.items())
+    return new
+
+
 def _saver(saved: dict[str, Any]) -> InMemorySaver:
     saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[RunningSummary]))
     for part, value in saved.items():
-        getattr(saver, part).update(copy.deepcopy(value))
+        getattr(saver, part).update(_copied(value))
     return saver
 
 

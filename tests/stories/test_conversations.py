@@ -12,8 +12,6 @@ from tests.e2e.waiting import eventually
 from tests.stories.model import SUMMARY
 from tests.stories.people import SMALL, Person, message
 
-pytestmark = pytest.mark.xdist_group("conversations")  # one worker: they share what a file makes once
-
 LONG = "The ferry leaves at seven, and the tent is green. " * 8
 
 

@@ -23,8 +23,6 @@ from tests.stories.people import Person, message
 from tests.stories.serving import SECRET, Server, variables
 from tests.stub_model import ChatRequest, Reply, StubModel
 
-pytestmark = pytest.mark.xdist_group("engineers")  # one worker: they share what a file makes once
-
 STUDIO = "https://smith.langchain.com"
 
 

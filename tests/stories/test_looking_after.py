@@ -11,8 +11,6 @@ from tests.stories.conftest import Meet
 from tests.stories.host import Place
 from tests.stories.people import REFUSED, SMALL, Person, message
 
-pytestmark = pytest.mark.xdist_group("looking_after")  # one worker: they share what a file makes once
-
 YEARLY = "0 0 1 1 *"
 DAY = "It swims all day and sleeps all night. " * 8
 

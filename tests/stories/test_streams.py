@@ -16,8 +16,6 @@ from tests.stories.model import SUMMARY
 from tests.stories.people import SMALL, Person, message, token_of
 from tests.stories.serving import PROJECT, variables
 
-pytestmark = pytest.mark.xdist_group("streams")  # one worker: they share what a file makes once
-
 MODES: Any = ["values", "updates", "messages-tuple", "custom", "debug"]
 NODES = {"inject_memory", "summarize", "call_model", "flush_memory"}
 STORIES = ("talks", "streams", "stamps", "chooses")
