@@ -69,13 +69,17 @@ async def test_G1_system_prompt_memory_and_summary_come_first_then_the_newest_me
     assert rest[-1].text.startswith("19:")
 
 
+async def checkpoints(talk: Talk) -> int:
+    return len([kept async for kept in talk.graph.checkpointer.alist(talk.who())])
+
+
 async def test_G1_a_turn_is_written_down_before_it_ends_in_five_checkpoints_at_most(talk: Talk) -> None:
     for number in range(14):
-        before = len([state async for state in talk.graph.aget_state_history(talk.who())])
+        before = await checkpoints(talk)
         state = await talk.say(f"I like thing{number}.{LONG}")
         assert f"thing{number}" in talk.stored()
         assert state["memory"]["receipt"]["queued"]
-        assert len([state async for state in talk.graph.aget_state_history(talk.who())]) - before <= 5
+        assert await checkpoints(talk) - before <= 5
 
 
 @TRANSCRIPTS

@@ -21,7 +21,7 @@ from tests.laws.moves import ANSWERS, CLIENTS, LINKED, NEVER, turn
 
 Turns = list[tuple[str, str]]
 
-EXAMPLES = 50
+EXAMPLES = 30
 FOUND = {
     "keep": [("fill doubled ids", "well"), ("fill no ids", "well")],
     "compact": [*[("another_rule", "well"), ("fill much", "well")] * 2, ("another_rule", "well")],
