@@ -3,13 +3,11 @@
 Every model of these tests refuses other prompts, as those of all tests do; so a turn that is answered kept to it.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage
-from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
 
 from palimpsest import Context, FactStore, PalimpsestMemory, PalimpsestSummary
@@ -27,19 +25,6 @@ EDGES = pytest.mark.parametrize("door", DOORS)
 def weather(city: str) -> str:
     """Tell the weather."""
     return f"rain in {city}"
-
-
-class HangingModel(RecordingModel):
-    """Never answers the first time."""
-
-    begun: Any
-
-    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
-        if not self.begun.is_set():
-            self.begun.set()
-            await asyncio.Event().wait()
-        async for chunk in super()._astream(*args, **kwargs):
-            yield chunk
 
 
 def summary(memory: PalimpsestMemory, **choices: Any) -> PalimpsestSummary:
@@ -99,31 +84,6 @@ async def test_a_turn_that_failed_does_not_end_its_thread(door: str) -> None:
     assert kinds(talk)[-5:] == ["human", "ai", "tool", "ai", "human"]
 
 
-@pytest.mark.parametrize(("door", "at"), [("graph", "model"), ("graph", "tool"), ("agent", "tool")])
-async def test_a_run_that_another_interrupts_does_not_end_its_thread(door: str, at: str) -> None:
-    begun = asyncio.Event()
-
-    async def hang(city: str) -> str:
-        """Tell the weather."""
-        begun.set()
-        await asyncio.Event().wait()
-        return city
-
-    talk = Talk(door, tools=[tool("weather")(hang)])
-    if at == "model":
-        talk.chat = HangingModel(begun=begun, respond=talk.chat.respond)
-    talk.chat.replies = [AIMessage("", tool_calls=[CALL])]
-    run = asyncio.create_task(talk.say("My owl is called Minerva."))
-    await begun.wait()
-    run.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await run
-    talk.chat.replies = []
-    for text in ("No, wait: hello?", "Hello?"):
-        await talk.say(text)
-        assert "My owl is called Minerva.\n" in talk.shown()
-
-
 @EDGES
 async def test_several_messages_of_one_input_are_one_turn(door: str) -> None:
     talk = Talk(door)
@@ -139,23 +99,6 @@ async def test_several_messages_of_one_input_are_one_turn(door: str) -> None:
     assert kinds == ["text", "text", "image", "text"]
     assert (await talk.values())["messages"][0].text == "My hat is red."
     await talk.say("And now?")
-
-
-@EDGES
-async def test_an_edit_and_a_branch_do_not_end_their_thread(door: str) -> None:
-    talk = Talk(door)
-    for number in range(4):
-        await talk.say(f"Question {number}.", id=f"h{number}")
-    answers = [message.id for message in (await talk.values())["messages"] if isinstance(message, AIMessage)]
-    await talk.graph.aupdate_state(
-        talk.who(), {"messages": [RemoveMessage(id=str(answers[1])), RemoveMessage(id="h3")]}
-    )
-    await talk.say("Question 3, again.")
-    assert "Question 1.\n\nQuestion 2." in talk.shown()
-    assert "Noted.\n\nNoted." in talk.shown()
-    before = [state async for state in talk.graph.aget_state_history(talk.who())][5]
-    await talk.run({"messages": [HumanMessage("On a branch.")]}, before.config)
-    assert "On a branch." in talk.shown()
 
 
 @EDGES

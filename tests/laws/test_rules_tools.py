@@ -96,15 +96,6 @@ async def test_an_answer_of_the_wrong_form_is_refused_and_can_be_given_again(tal
     assert results(asking.chat.prompts[-1]) == ["True"]
 
 
-async def test_a_call_that_raises_takes_no_other_result_along(talk: Talk, shop: Shop) -> None:
-    talk.chat.replies = [calls(("mail", {"to": "x"}), ("fail", {}), ("mail", {"to": "y"}))]
-    await talk.say("Do it.")
-    first, second, third = results(talk.chat.prompts[-1])
-    assert (first, third) == ("sent to x", "sent to y")
-    assert "the till is empty" in second
-    assert sorted(shop.done()) == ["fail", "mail x", "mail y"]
-
-
 @pytest.mark.parametrize("name", ["mail", "pay"])
 async def test_a_call_in_which_the_process_was_killed_is_not_made_again(tmp_path: Path, shop: Shop, name: str) -> None:
     process = [sys.executable, "-m", "tests.laws.paying", str(tmp_path), name]
@@ -263,37 +254,6 @@ async def test_what_was_answered_before_a_hand_off_is_written_down_by_every_door
     assert "quinces" in talk.stored()
 
 
-async def test_a_hand_off_takes_the_other_calls_results_along(talk: Talk, shop: Shop) -> None:
-    @tool
-    def hand_off() -> Any:
-        """Hand the turn off to Anna."""
-        message = ToolMessage("over to Anna", tool_call_id="1")
-        return Command(graph=Command.PARENT, goto="anna", update={"messages": [handed, message]})
-
-    handed = calls(("hand_off", {}), ("mail", {"to": "x"}))
-    talk.graph, ran = office(talk, [hand_off, *shop.tools()])
-    talk.chat.replies = [handed]
-    await talk.say("Do it.")
-    assert ran == ["anna"]
-    assert results((await talk.values())["messages"]) == ["over to Anna", "sent to x"]
-
-
-async def test_a_tool_that_returns_directly_ends_the_turn_where_all_calls_do(talk: Talk, shop: Shop) -> None:
-    @tool(return_direct=True)
-    def look_up() -> str:
-        """Look something up."""
-        return "It is 42."
-
-    direct = Talk(saver=talk.saver, tools=[look_up, *shop.tools()])
-    direct.chat.replies = [calls(("look_up", {}), ("look_up", {}))]
-    state = await direct.say("What is it?")
-    assert [message.text for message in state["messages"][-2:]] == ["It is 42."] * 2
-    assert len(direct.chat.prompts) == 1
-    assert "What is it?" in direct.stored()
-    direct.chat.replies = [calls(("look_up", {}), ("mail", {"to": "x"}))]
-    assert (await direct.say("And by mail?"))["messages"][-1].text == "Noted."
-
-
 @pytest.mark.parametrize("answers", [False, True])
 async def test_a_tool_may_clear_the_thread(talk: Talk, answers: bool) -> None:
     @tool
@@ -330,16 +290,6 @@ async def test_two_calls_of_one_id_have_each_their_own_result(talk: Talk, shop: 
 
 def cut(name: str = "mail") -> AIMessage:
     return AIMessage("", invalid_tool_calls=[invalid_tool_call(name=name, args='{"to": "x', id="1", error="cut")])
-
-
-async def test_a_call_that_cannot_be_read_is_told_to_the_model_which_is_asked_again(talk: Talk, shop: Shop) -> None:
-    talk.chat.replies = [cut(), cut(), calls(("mail", {"to": "x"}))]
-    state = await talk.say("Do it.")
-    assert state["messages"][-1].text == "Noted."
-    assert shop.done() == ["mail x"]
-    first, second, _ = results(talk.chat.prompts[-1])
-    assert "no JSON" in first
-    assert "no JSON" in second
 
 
 async def test_a_model_that_never_calls_in_json_is_asked_three_times_in_all(talk: Talk) -> None:

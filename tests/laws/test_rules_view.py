@@ -3,7 +3,6 @@
 Every model of these tests refuses what some server refuses, so a turn that is answered kept to it.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -38,19 +37,6 @@ SUMMARIZED = pytest.mark.parametrize("door", ["compact", *DOORS])
 
 def roles(talk: Talk) -> list[str]:
     return [message.type for message in talk.chat.prompts[-1]]
-
-
-@EDGES
-@pytest.mark.parametrize("empty", ["", " \n", [], [""], [{"type": "text", "text": ""}]], ids=repr)
-async def test_a_message_that_says_nothing_ends_no_thread(door: str, empty: Any) -> None:
-    talk = Talk(door)
-    await talk.say(empty)
-    assert roles(talk) == ["system", "human"]
-    await talk.say("My owl is called Minerva.")
-    await talk.say(empty)
-    assert roles(talk)[-2:] == ["ai", "human"]
-    await talk.say("And now?")
-    assert talk.chat.prompts[-1][-1].text == "And now?"
 
 
 THOUGHT: list[Any] = [{"type": "thinking", "thinking": "Hm.", "signature": "s"}]
@@ -151,34 +137,6 @@ def test_what_a_system_message_says_leaves_no_summarized_list_of_messages() -> N
     )
     assert result.running_summary
     assert sum(message.text == RULE for message in result.messages) == 1
-
-
-async def cleared_in_one(talk: Talk) -> None:
-    await talk.run({"messages": [CLEAR, HumanMessage("What did we say?")]})
-
-
-async def cleared_in_two(talk: Talk) -> None:
-    await talk.graph.aupdate_state(talk.who(), {"messages": [CLEAR]})
-    await talk.say("What did we say?")
-
-
-async def cleared_with_the_next(talk: Talk) -> None:
-    await talk.graph.aupdate_state(talk.who(), {"messages": [CLEAR, HumanMessage("What?"), AIMessage("Nothing.")]})
-    await talk.say("What did we say?")
-
-
-@SUMMARIZED
-@pytest.mark.parametrize("clear", [cleared_in_one, cleared_in_two, cleared_with_the_next])
-async def test_what_a_client_has_cleared_is_not_told_any_more(door: str, clear: Callable[[Talk], Any]) -> None:
-    talk = talk_of(door)
-    for number in range(12):
-        await talk.say(f"Tell {number}.{LONG}")
-    assert "They talked." in talk.shown()
-    await clear(talk)
-    assert "They talked." not in talk.shown()
-    assert "Tell 11." not in talk.shown()
-    await talk.say("Hello?")
-    assert "They talked." not in talk.shown()
 
 
 class Trims(AgentMiddleware[Any, Any, Any]):
