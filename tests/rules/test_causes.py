@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from graphs.process import provider_models
 from graphs.process.data_folder import unfit
 from graphs.process.failures import cause_of
 from palimpsest import Settings, load_chat_model
@@ -138,6 +139,9 @@ def test_a_model_on_this_machine_is_asked_through_no_proxy(proxy: str, monkeypat
     with StubModel(always("hello")) as stub:
         settings = Settings(model="openai:any", openai_base_url=stub.url)
         assert load_chat_model("", settings, purpose="chat").invoke("hi").text == "hello"
+    # A process keeps them for good.
+    provider_models._direct_clients()["http_client"].close()
+    provider_models._direct_clients.cache_clear()
 
 
 def test_files_in_which_memory_cannot_be_kept_are_named_with_the_reason(tmp_path: Path) -> None:
