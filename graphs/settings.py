@@ -7,7 +7,7 @@ import io
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -113,7 +113,8 @@ class AuthSettings:
     """
 
     secret: str = field(default="", repr=False)
-    public_key: str = ""
+    # A PEM key has several lines, a variable in .env one.
+    public_key: Annotated[str, AfterValidator(lambda text: text.replace("\\n", "\n"))] = ""
     jwks_url: str = ""
     authenticator: str = ""
     audience: str = ""
@@ -201,7 +202,7 @@ class Settings:
             "keeps_its_own": _keeps_its_own(environ),
             "own_url": own_url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:"),
             "single_user": _value(environ, _SINGLE_USER) or (_is_under_dev(environ) and not authenticates),
-            "auth": _auth(environ),
+            "auth": _given(environ, [each.name for each in fields(AuthSettings)], _AUTH_PREFIX),
             "memory": _memory(environ, is_local=given.get("memory_model", model) == LOCAL),
         }
         settings = _fields_read(cls, {**given, **chosen})
@@ -288,12 +289,6 @@ def _memory(environ: Mapping[str, str], *, is_local: bool) -> MemoryConfig:
         chosen |= {"debounce_seconds": 10.0, "model_timeout_seconds": 600.0, "lease_seconds": 720.0}
     enabled = {"enabled": switch} if switch else {}
     return _fields_read(MemoryConfig, {**chosen, **enabled, **_given(environ, _OF_MEMORY)})
-
-
-def _auth(environ: Mapping[str, str]) -> AuthSettings:
-    read = AuthSettings(**_given(environ, [each.name for each in fields(AuthSettings)], _AUTH_PREFIX))
-    # A PEM key has several lines, a variable in .env one.
-    return replace(read, public_key=read.public_key.replace("\\n", "\n"))
 
 
 def imported(variable: str, named: str) -> object:

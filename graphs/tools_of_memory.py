@@ -27,9 +27,10 @@ from graphs.process.service import MemoryService
 from graphs.process.synchronous import finished
 from graphs.turn.context import MemoryToolName
 from graphs.turn.run import Run
-from graphs.turn.stores import StoreAway
+from graphs.turn.stores import tolerated_store
 from memory import prompts
 from memory.config import Category, MemoryConfig, stricter
+from memory.context.running_summary import state_of
 from memory.control import Control, read_control, read_epoch
 from memory.door import StoreEffects, arun, put, read, side_by_side, transaction
 from memory.extraction.extraction import judge_fact
@@ -286,9 +287,8 @@ def memory_tools(
         raise ValueError(f"tools: there is no {', '.join(map(repr, unknown))}; there are {', '.join(NAMES)}")
 
     def asked_by_graph(runtime: Runtime) -> InWhoseName:
-        kept = runtime.state.get("memory") if isinstance(runtime.state, Mapping) else None
         run = Run.of(runtime.config, runtime, service().settings)
-        return run, kept if isinstance(kept, Mapping) else {}
+        return run, state_of(state_of(runtime.state).get("memory"))
 
     return tuple(_tool(name, service, asked_by or asked_by_graph) for name in names)
 
@@ -296,53 +296,45 @@ def memory_tools(
 def _tool(
     name: MemoryToolName, service: Callable[[], MemoryService], asked_by: Callable[[Runtime], InWhoseName]
 ) -> BaseTool:
-    async def answer(runtime: Runtime, arguments: Mapping[str, Any]) -> str:
-        """Carry out a call in the time for which a turn waits for memory; `TimeoutError` past it."""
-        process = service()
-        state = runtime.state if isinstance(runtime.state, Mapping) else {}
-        messages = [message for message in state.get("messages", ()) if isinstance(message, BaseMessage)]
-        run, kept = asked_by(runtime)
-        if run.place is None:
-            return "There is no memory in this conversation: nobody is logged in, or nothing is stored."
-        store, owner = run.place
-        declared = await run.mode(process.stores.seconds["read"])
-        mode = effective_mode(declared, kept.get("mode"), mode_of_newest(messages))
-        if not may_read(mode):
-            return "This conversation is incognito: memory is neither used nor changed in it."
-        if name in _LEARNING and not may_learn(mode):
-            return "Not remembered: nothing is learned in this conversation (read-only mode)."
-        loop = asyncio.get_running_loop()
-
-        def search(*wanted: Any) -> Recalled:
-            return asyncio.run_coroutine_threadsafe(process.recalling.search(store, owner, *wanted), loop).result()
-
-        call = ToolCall(
-            owner=owner,
-            thread_id=run.thread_id,
-            messages=messages,
-            epochs=TurnEpochs.from_state(kept),
-            now=process.clock(),
-            call_id=str(runtime.tool_call_id),
-            config=process.settings.memory,
-            search=search,
-        )
-        told = await process.stores.ask(
-            store,
-            "write" if name in _WRITING else "read",
-            lambda: arun(store, carried_out(name, call, arguments), aside=True),
-        )
-        if told.receipt is not None:
-            await aemit(MemoryUpdated.name, MemoryUpdated.of(told.receipt), config=runtime.config)
-        return told.text
-
     async def told(runtime: Runtime, **arguments: Any) -> str:
-        try:
-            return await answer(runtime, arguments)
-        except Exception as error:  # a store's failure is no reason to fail the turn
-            # Of a store that is away the log says when that began and when it ends.
-            level = logging.DEBUG if isinstance(error, StoreAway) else logging.WARNING
-            logger.log(level, "the tool %s failed: %s", name, type(error).__name__)
-            return f"{name} does not work at the moment. Go on without it."
+        """Carry out a call in the time for which a turn waits for memory."""
+        with tolerated_store(logger, f"the tool {name} failed"):
+            process, said = service(), state_of(runtime.state).get("messages", ())
+            messages = [message for message in said if isinstance(message, BaseMessage)]
+            run, kept = asked_by(runtime)
+            if run.place is None:
+                return "There is no memory in this conversation: nobody is logged in, or nothing is stored."
+            store, owner = run.place
+            declared = await run.mode(process.stores.seconds["read"])
+            mode = effective_mode(declared, kept.get("mode"), mode_of_newest(messages))
+            if not may_read(mode):
+                return "This conversation is incognito: memory is neither used nor changed in it."
+            if name in _LEARNING and not may_learn(mode):
+                return "Not remembered: nothing is learned in this conversation (read-only mode)."
+            loop = asyncio.get_running_loop()
+
+            def search(*wanted: Any) -> Recalled:
+                return asyncio.run_coroutine_threadsafe(process.recalling.search(store, owner, *wanted), loop).result()
+
+            call = ToolCall(
+                owner=owner,
+                thread_id=run.thread_id,
+                messages=messages,
+                epochs=TurnEpochs.from_state(kept),
+                now=process.clock(),
+                call_id=str(runtime.tool_call_id),
+                config=process.settings.memory,
+                search=search,
+            )
+            done = await process.stores.ask(
+                store,
+                "write" if name in _WRITING else "read",
+                lambda: arun(store, carried_out(name, call, arguments), aside=True),
+            )
+            if done.receipt is not None:
+                await aemit(MemoryUpdated.name, MemoryUpdated.of(done.receipt), config=runtime.config)
+            return done.text
+        return f"{name} does not work at the moment. Go on without it."
 
     def told_in_thread(runtime: Runtime, **arguments: Any) -> str:
         # An agent that is invoked synchronously runs its tools on threads without an event loop.

@@ -1,7 +1,7 @@
 """Whether a model was asked what a person said: what a guard refused before that is not learned."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextvars import ContextVar
 from operator import attrgetter
 from typing import Any, Self
@@ -16,6 +16,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import StateSnapshot
 
 from graphs.process.failures import explain, of_kind
+from graphs.process.synchronous import finished
 from graphs.turn.prompt import Pieces
 from graphs.turn.run import Thread, read_saved
 from graphs.turn.state import InputState, removes_all
@@ -38,11 +39,12 @@ class Asking(Pieces):
     Args:
         work: What is done, once.
         name: The model's.
+        is_awaited: Whether the agent is; else this is done on a thread that waits for the model anyway.
     """
 
-    def __init__(self, work: Callable[[], Awaitable[object]], name: str) -> None:
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, None]], name: str, *, is_awaited: bool) -> None:
         super().__init__(name)
-        self.is_asked, self._work, self._outer = False, work, _asking.get()
+        self.is_asked, self._work, self._outer, self._is_awaited = False, work, _asking.get(), is_awaited
 
     def __enter__(self) -> Self:
         self._token, self._is_open = _asking.set(self), True
@@ -62,7 +64,7 @@ class Asking(Pieces):
         if self._is_open and not self.is_asked:
             self.is_asked = True
             with tolerated(logger, "what the model is asked is not written down before it answers"):
-                await self._work()
+                await self._work() if self._is_awaited else finished(self._work())
 
 
 _asking: ContextVar[Asking | None] = ContextVar("palimpsest_asking", default=None)

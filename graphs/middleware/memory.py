@@ -4,7 +4,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from langchain.agents.middleware import (
@@ -38,7 +38,7 @@ from graphs.process.events import MemoryInjected, aemit
 from graphs.process.identity import owner_of_run
 from graphs.process.models import input_tokens
 from graphs.process.service import MemoryService
-from graphs.process.synchronous import asked_here, finished, without_await
+from graphs.process.synchronous import asked_here, finished, is_awaited, without_await
 from graphs.settings import Settings
 from graphs.streaming import stream_transformers
 from graphs.tools_of_memory import InWhoseName, memory_tools
@@ -46,7 +46,7 @@ from graphs.turn.calls import Result, hands_off
 from graphs.turn.context import Context, MemoryToolName
 from graphs.turn.memory import Room, TurnMemory, with_unwritten
 from graphs.turn.prepared import Due
-from graphs.turn.prompt import Prompt, noted, sources_of, with_recalled
+from graphs.turn.prompt import Prompt, noted, with_recalled
 from graphs.turn.run import Run, Thread
 from graphs.turn.state import merge_messages
 from memory.context.tokens import TokenCounter
@@ -60,7 +60,7 @@ User = str | Callable[[Any], str | None] | None
 """Whose memory it is: an id, what returns one for a runtime (a tool's too), or `None`: whom the server vouches for."""
 AnyRuntime = Runtime[Any] | ToolRuntime[Any, Any]
 Update = dict[str, Any]
-Noted = Callable[[Response, Asking], ExtendedModelResponse[Any]]
+Noted = Callable[[Response], ExtendedModelResponse[Any]]
 """Returns an answer as the thread keeps it, and whether a model was asked; `ModelUnavailable` if it is no text."""
 
 
@@ -140,7 +140,11 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         self._learn_refused = learn_refused
         self.name = name
         self._counter = TokenCounter.of(counter)
-        self.tools = [*memory_tools(tools, service=lambda: self.service, asked_by=self._asked_by)]
+
+        def asked_by(runtime: ToolRuntime[Any, Any]) -> InWhoseName:
+            return self.run(runtime), kept_by(self.name, runtime.state)
+
+        self.tools = [*memory_tools(tools, service=lambda: self.service, asked_by=asked_by)]
 
     @cached_property
     def service(self) -> MemoryService:
@@ -192,21 +196,17 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def wrap_model_call(self, request: Request, handler: Handler) -> ExtendedModelResponse[Any]:
         """Show the model what memory holds, and write down what it is asked."""
-        shown, note = finished(self._shown(request))
-
-        async def write() -> None:
-            finished(self._write_asked(request))  # on a thread that waits for the model anyway
-
-        with Asking(write, name_of(request.model)) as asking:
+        shown, asking, note = finished(self._shown(request))
+        with asking:
             response = handler(shown)
-        return note(response, asking)
+        return note(response)
 
     async def awrap_model_call(self, request: Request, handler: AsyncHandler) -> ExtendedModelResponse[Any]:
         """Do what `wrap_model_call` does."""
-        shown, note = await self._shown(request)
-        with Asking(partial(self._write_asked, request), name_of(request.model)) as asking:
+        shown, asking, note = await self._shown(request)
+        with asking:
             response = await handler(shown)
-        return note(response, asking)
+        return note(response)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]) -> Result:
         """Write the turn down where a tool hands it off to a graph above: `after_agent` is not called then."""
@@ -267,27 +267,14 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         """Return which summary the thread will need; `of` is what else it depends on."""
         return Due.of_run(run, self._thread(state), kept_by(self.name, state).get("mode") == "incognito", *of)
 
-    async def _write_asked(self, request: Request) -> None:
-        """Write down what the model is asked, at its first call in a turn: it may fail, and the process be killed.
-
-        The end of the turn tries again.
-        """
-        state = request.state
-        thread = self._thread(state)
-        is_written = self._learn_refused or state.get(ASKED_KEY) == thread.asked
-        # Where another middleware jumped over the beginning of the turn, or asks in other words, its end writes it.
-        if not is_written and not _is_new(thread) and _may_be_learned(kept_by(self.name, state)):
-            await self._memory.write_turn(self.run(request.runtime), thread)
-
-    async def _shown(self, request: Request) -> tuple[Request, Noted]:
-        """Return the request with memory in it, and what notes with an answer what of memory it shows."""
-        thread, run = self._thread(request.state), self.run(request.runtime)
-        mode_of_turn = kept_by(self.name, request.state).get("mode")
+    async def _shown(self, request: Request) -> tuple[Request, Asking, Noted]:
+        """Return the request with memory in it, how it is asked, and what notes with an answer what it shows."""
+        memory, run = kept_by(self.name, request.state), self.run(request.runtime)
+        thread, mode_of_turn = thread_in(request.state, memory), memory.get("mode")
         mode = effective_mode(mode_of_newest(thread.messages), mode_of_turn)
         if self._given is None and self._memory_model is None:
             # Where the deployment has configured no model, the agent's own reads what is said.
             self.service.lent_model = request.model
-        snapshot = None
         prompt = Prompt(
             max_tokens=input_tokens(request.model),
             memory_budget=run.context.memory_tokens,
@@ -298,30 +285,39 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             counter=self._counter,
         )
         if thread.injected is not None and mode_of_turn is not None:
-            snapshot = await self._memory.shown(run, thread, mode)
-            prompt = prompt.showing(thread.injected, snapshot)
+            prompt = prompt.showing(thread.injected, await self._memory.shown(run, thread, mode))
             if isinstance(next(reversed(request.state["messages"]), None), HumanMessage):
                 await aemit(MemoryInjected.name, MemoryInjected.of(thread.receipt, prompt.tokens()))
         recalled = prompt.recalled
         messages = [
             with_recalled(one, recalled[str(one.id)]) if one.id in recalled else one for one in request.messages
         ]
-        changed = request.override(messages=messages)
-        if snapshot is not None:
-            # Anthropic caches a prompt up to the marks in it.
-            marks_stable = request.model._llm_type.startswith("anthropic-chat")
-            system = with_text(request.system_message, prompt.block, marks_stable=marks_stable)
-            changed = changed.override(system_message=system)
-        name, sources = name_of(request.model), sources_of(thread.injected, snapshot)
+        # Anthropic caches a prompt up to the marks in it.
+        marks_stable = request.model._llm_type.startswith("anthropic-chat")
+        system = with_text(request.system_message, prompt.block, marks_stable=marks_stable)
+        changed, name = request.override(messages=messages, system_message=system), name_of(request.model)
 
-        def note(response: Response, asking: Asking) -> ExtendedModelResponse[Any]:
-            kept = [noted(one, name, mode, sources) if isinstance(one, AIMessage) else one for one in response.result]
+        async def write() -> None:
+            """Write down what the model is asked, at its first call in a turn: it may fail, and the process be killed.
+
+            The end of the turn tries again.
+            """
+            is_written = self._learn_refused or request.state.get(ASKED_KEY) == thread.asked
+            # Where another middleware jumped over the beginning of the turn, or asks in other words, its end writes it.
+            if not is_written and not _is_new(thread) and _may_be_learned(memory):
+                await self._memory.write_turn(run, thread)
+
+        asking = Asking(write, name, is_awaited=is_awaited())
+
+        def note(response: Response) -> ExtendedModelResponse[Any]:
+            said = response.result
+            kept = [noted(one, name, mode, prompt.sources) if isinstance(one, AIMessage) else one for one in said]
             update: Command[Any] | None = Command(update={ASKED_KEY: thread.asked}) if asking.is_asked else None
             return ExtendedModelResponse(replace(response, result=kept), update)
 
         # Where a summary stands for messages, `PalimpsestSummary` comes next, and knows them by ids that joined ones
         # lose.
-        return changed if SUMMARY_KEY in request.state else ordered(changed), note
+        return changed if SUMMARY_KEY in request.state else ordered(changed), asking, note
 
     def _thread(self, state: Mapping[str, Any]) -> Thread:
         return thread_in(state, kept_by(self.name, state))
@@ -345,10 +341,6 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
                 name = user if isinstance(user, str) else user(runtime)
                 owner = Owner.of(name, context.agent_name) if isinstance(name, str) and name.strip() else None
         return Run(config, context, owner, asked_here(runtime.store), on_server=runtime.server_info is not None)
-
-    def _asked_by(self, runtime: ToolRuntime[Any, Any]) -> InWhoseName:
-        """Return in whose name the model calls a tool."""
-        return self.run(runtime), kept_by(self.name, runtime.state)
 
 
 def _is_new(thread: Thread) -> bool:

@@ -120,7 +120,10 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         if max_summary_tokens < 1:
             raise ValueError(f"max_summary_tokens must be at least 1, not {max_summary_tokens!r}")
         self._max_summary_tokens = max_summary_tokens
-        self._prompts = _words(summary_prompt)
+        self._prompts = prompts.INITIAL_SUMMARY, prompts.UPDATE_SUMMARY
+        if summary_prompt is not None:
+            words = summary_prompt.replace("{messages}", "[the conversation above]")
+            self._prompts = words, f"{prompts.EARLIER_SUMMARY}\n\n{words}"
         self.tools = []
 
     # Not sooner, as counting loads what it counts with.
@@ -210,16 +213,13 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         if any(isinstance(message, AIMessage) and message.tool_calls for message in response.result):
             return
         with tolerated(logger, "no summary is written ahead of time"):
-            share = self._service.settings.memory.prepare_summary_share
             run = self._run_of(request.runtime)
-            due = self._due(request.state, run)
-            if due is None or (share >= 1 and self._summarize == "before"):
-                return
-            # Another middleware may answer itself, without an id: a summary could not name such a message.
-            said: list[Any] = [message for message in response.result if message.id]
-            thread = thread_in(request.state, messages=[*request.state["messages"], *said])
-            # Whose it is, `_due` has asked: what is written later has no run that says so.
-            self._service.summaries.begin(due, lambda: self._node(run), thread.state, share)
+            # Whose it is, `_due` asks: what is written later has no run that says so.
+            if due := self._due(request.state, run):
+                # Another middleware may answer itself, without an id: a summary could not name such a message.
+                said: list[Any] = [*request.state["messages"], *(one for one in response.result if one.id)]
+                state = thread_in(request.state, messages=said).state
+                self._service.summaries.begin(due, self._summarize, partial(self._node(run).draft, state))
 
     def _node(self, run: Callable[[], Run] | None, **more: Any) -> SummarizationNode:
         """Return what summarizes, with these attributes of its summarizer: one instance serves many threads at once.
@@ -260,11 +260,3 @@ def _size(name: str, said: object) -> dict[str, int]:
             f'{name} must be a number of tokens or messages, at least 1, such as ("tokens", 4000), not {said!r}'
         ) from error
     return {kind: number}
-
-
-def _words(summary_prompt: str | None) -> tuple[str, str]:
-    """Return the prompts of a first summary and of one that extends another."""
-    if summary_prompt is None:
-        return prompts.INITIAL_SUMMARY, prompts.UPDATE_SUMMARY
-    words = summary_prompt.replace("{messages}", "[the conversation above]")
-    return words, f"{prompts.EARLIER_SUMMARY}\n\n{words}"

@@ -92,7 +92,7 @@ class Recalling:
             indexes.move_to_end(owner)
             return index
 
-    async def recall(self, store: BaseStore, owner: Owner, opening: Opening, asked: Callable[[], Asked]) -> Recalled:
+    async def recall(self, store: BaseStore, owner: Owner, opening: Opening, asked: Asked) -> Recalled:
         """Return what has to do with a turn's message; nothing where nothing is known, or what failed is logged.
 
         No store is read. The facts are those that the turn has read, and the journal's lines those in the index that
@@ -104,11 +104,8 @@ class Recalling:
         with tolerated(logger, "nothing is recalled for the message"):
             index = self.index(store, owner)
             has_new = index.follow_facts(snapshot.facts)
-            question = asked()
-            said = parts(question.text[:MOST_CHARS]) if self._embedder and len(index) else ()
-            vectors = await self._embedder.aqueries(said) if self._embedder and said else ()
-            recalled = index.recall(replace(question, vectors=vectors), opening.revision)
-            view = index.view
+            asked = await self._with_vectors(asked) if len(index) else asked
+            recalled, view = index.recall(asked, opening.revision), index.view
             # Vectors of new facts may have been made before they were indexed.
             if view is None or view.revision != opening.revision or (has_new and self._embedder):
                 self.behind.ask(store, owner)
@@ -124,9 +121,13 @@ class Recalling:
         await asyncio.shield(asyncio.wrap_future(self.behind.ask(store, owner)))
         index = self.index(store, owner)
         index.follow_facts(facts)
-        vectors = await self._embedder.aqueries(parts(query[:MOST_CHARS])) if self._embedder else ()
-        asked, view = Asked(query, now=now, vectors=vectors), index.view
+        asked, view = await self._with_vectors(Asked(query, now=now)), index.view
         return index.recall(asked, view.revision) if view else NOTHING
+
+    async def _with_vectors(self, asked: Asked) -> Asked:
+        """Return what is asked with the vectors of its sentences, where there are any in time."""
+        said = parts(asked.text[:MOST_CHARS]) if self._embedder else ()
+        return replace(asked, vectors=await self._embedder.aqueries(said)) if self._embedder and said else asked
 
     def updated(self, store: BaseStore, owner: Owner) -> None:
         """Bring up to date what this process holds of an owner whose memory has changed, and make vectors."""

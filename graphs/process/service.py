@@ -81,7 +81,7 @@ class MemoryService:
         self._calls = ModelCalls()
         self.recalling = Recalling(self.embedder, self._config.recall_megabytes * 1_000_000)
         self.metrics = Metrics()
-        self.summaries = PreparedSummaries(self._config.model_timeout_seconds)
+        self.summaries = PreparedSummaries(self._config)
         self.stores = Stores(read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds)
         self.left = LeftTurns(self.stores, self._write_down, self._config.sweep_seconds, self._config.drain_seconds)
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
@@ -98,10 +98,6 @@ class MemoryService:
         """Return the saver that was opened on the running event loop, or `None` if the server has another one."""
         here = asyncio.get_running_loop()
         return next((saver for saver in self._savers if getattr(saver, "loop", None) is here), None)
-
-    async def aload_model(self, name: str, purpose: Purpose) -> BaseChatModel:
-        """Load a chat model without blocking the event loop: a provider's first use imports its package."""
-        return await on_thread(lambda: self.load_model(name, purpose))
 
     def _memory_model(self, name: str) -> BaseChatModel:
         named = self.settings.memory_model or name

@@ -43,13 +43,14 @@ from graphs.turn.prompt import (
     ask_to_chat,
     memory_share,
     noted,
-    sources_of,
 )
 from graphs.turn.run import STATELESS, Run, Thread, is_kept, warn_summary_lost
 from graphs.turn.state import AfterTools, State, changes, left_of, merge_messages
 from memory.context.running_summary import state_of
 from memory.context.summarization import SummarizationNode, SummarizeWhen
+from memory.context.summarizer import Draft
 from memory.context.tokens import TokenCounter
+from memory.door import on_thread
 from memory.facts.rows import MemorySnapshot
 from memory.model_calls import span
 from memory.turn import TurnEpochs, mode_of_newest
@@ -166,15 +167,16 @@ class ChatNodes:
             return {}
         await self._counter.tokenizer.awarm_up()
         mode, name = mode_of_newest(thread.messages), run.context.model or self._service.settings.model
-        snapshot, messages = await self._memory.shown(run, thread, mode), thread.shown
+        messages = thread.shown
         if run.context.transcript == "keep":
             # `summarize` left copies in which long messages are shortened; an edit of the thread writes them anew.
             left = {message.id: message for message in state.get("summarized_messages") or ()}
             messages = tuple(left.get(message.id, message) for message in messages)
+        snapshot = await self._memory.shown(run, thread, mode)
         prompt = self._prompt(run, thread, messages).showing(thread.injected, snapshot)
         if isinstance(thread.messages[-1], HumanMessage):
             await aemit(MemoryInjected.name, MemoryInjected.of(thread.receipt, prompt.tokens()))
-        model = await self._service.aload_model(run.context.model, "chat")
+        model = await on_thread(lambda: self._service.load_model(run.context.model, "chat"))  # its package, at first
         is_own = partial(is_own_answer, model, prompt.tools)
         with self._service.metrics.call("chat"):
             answer, asked = await ask_to_chat(model, replace(prompt, messages=as_sent(prompt.messages, is_own)), name)
@@ -190,8 +192,7 @@ class ChatNodes:
                 f"{name!r} called a tool {MOST_GARBLED} times with arguments that are no JSON: "
                 "try again, or choose another model."
             )
-        sources = sources_of(thread.injected, snapshot)
-        return {"messages": [noted(answer, name, mode, sources, prompt.tokens().model_dump())]}
+        return {"messages": [noted(answer, name, mode, prompt.sources, prompt.tokens().model_dump())]}
 
     def _is_over(self, thread: Thread) -> bool:
         """Say whether the tools have ended the turn: a tool cleared the thread, or each call returns directly."""
@@ -220,12 +221,12 @@ class ChatNodes:
         run, thread = self._run(state, runtime)
         memory = await self._memory.end(run, thread)
         await self._counter.tokenizer.awarm_up()
-        share = self._service.settings.memory.prepare_summary_share
-        if run.thread_id != STATELESS and (share < 1 or _when_summarized(run) == "after"):
-            due = Due.of_run(run, thread)
-            self._service.summaries.begin(
-                due, lambda: self._summarization(run, self._messages_budget(run, thread)), thread.state, share
-            )
+
+        def draft_of(share: float) -> Draft | None:
+            return self._summarization(run, self._messages_budget(run, thread)).draft(state, share)
+
+        if run.thread_id != STATELESS:
+            self._service.summaries.begin(Due.of_run(run, thread), _when_summarized(run), draft_of)
         return {"memory": memory}
 
     def _summarization(self, run: Run, budget: int, **more: Any) -> SummarizationNode:

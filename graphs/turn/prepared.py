@@ -11,9 +11,10 @@ from functools import partial
 from typing import NamedTuple, Self
 
 from graphs.turn.run import Run, Thread
+from memory.config import MemoryConfig
 from memory.context.running_summary import WrittenSummary
-from memory.context.summarization import SummarizationNode
-from memory.context.summarizer import Caller
+from memory.context.summarization import SummarizeWhen
+from memory.context.summarizer import Caller, Draft
 from memory.door import in_daemon_thread, in_this_thread, tolerated
 from memory.turn import may_read, mode_of_newest
 from memory.updates.updater import ModelCalls
@@ -91,26 +92,27 @@ class PreparedSummaries:
     done, so that a slow model gets there, too.
 
     Args:
-        timeout: Seconds that one may take.
+        config: How many seconds one may take, and how early it is begun.
     """
 
-    def __init__(self, timeout: float) -> None:
-        self._timeout = timeout
+    def __init__(self, config: MemoryConfig) -> None:
+        self._timeout, self._share = config.model_timeout_seconds, config.prepare_summary_share
         # A semaphore of its own: an update must not wait for a summary, nor a summary for an update.
         self._calls = ModelCalls(max_workers=2, max_abandoned=2)
         self._kept: dict[Hashable, _Prepared] = {}
 
-    def begin(self, due: Due, make: Callable[[], SummarizationNode], state: object, share: float) -> None:
+    def begin(self, due: Due, when: SummarizeWhen, draft_of: Callable[[float], Draft | None]) -> None:
         """Begin to write the summary that a thread will need soon, so that no turn has to wait for it; never fail.
 
         Args:
             due: Which one. Nothing is begun while it is under way, or there.
-            make: Returns what summarizes.
-            state: The state as the turn leaves it.
-            share: While less than this share of the budget is there, it is too early.
+            when: When the thread is summarized: after its turns it always is.
+            draft_of: Returns what is to be written of the state as the turn leaves it; `None` where less than this
+                share of the budget is there.
         """
         with tolerated(logger, "no summary is written ahead of time"):
-            if not (draft := make().draft(state, share)):
+            is_early = self._share < 1 or when == "after"
+            if not is_early or not (draft := draft_of(self._share)):
                 return
             kept, begun = self._kept.get(due.thread), _Prepared(due, time.monotonic())
             has_failed = kept is not None and kept.writing.done() and kept.writing.exception() is not None

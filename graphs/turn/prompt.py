@@ -97,6 +97,7 @@ class Prompt:
         counter: Counts tokens.
         block: The memory block, as quoted text.
         recalled: What was recalled for single messages, as quoted text, by the messages' ids, oldest first.
+        sources: What of memory that shows; `None` where it shows nothing.
     """
 
     max_tokens: int
@@ -109,6 +110,7 @@ class Prompt:
     counter: TokenCounter
     block: str = ""
     recalled: Mapping[str, str] = field(default_factory=dict)
+    sources: "Sources | None" = None
 
     @cached_property
     def shares(self) -> Shares:
@@ -130,9 +132,16 @@ class Prompt:
     def showing(self, injected: Injected | None, snapshot: MemorySnapshot | None) -> Self:
         """Return the prompt with this memory in it: the texts of what was chosen, as they are now."""
         if injected is None or snapshot is None:
-            return replace(self, block="", recalled={})
+            return replace(self, block="", recalled={}, sources=None)
+        current = {fact.id for fact in snapshot.facts}
+        sources = Sources(
+            facts=[fact_id for fact_id in injected.fact_ids() if fact_id in current],
+            recalled=list(dict.fromkeys(entry for entry, line in injected.lines() if line in snapshot.lines)),
+            profile=[name for name, _ in injected.block if name in snapshot.profile],
+        )
         block = render_block(injected, snapshot, self.memory_budget, self.counter.text)
-        return replace(self, block=block, recalled=render_deltas(injected, snapshot))
+        shown, deltas = sources if any(sources.values()) else None, render_deltas(injected, snapshot)
+        return replace(self, block=block, recalled=deltas, sources=shown)
 
     def without(self, refused: Refused) -> Self:
         """Return the prompt with a note in the place of what a model could not read."""
@@ -271,24 +280,6 @@ class Sources(TypedDict):
     """Keys of the journal entries of which lines were shown."""
     profile: list[str]
     """Names of the profile's sections, such as `user.work`."""
-
-
-def sources_of(injected: Injected | None, snapshot: MemorySnapshot | None) -> Sources | None:
-    """Return what a prompt shows of memory; `None` where it shows nothing.
-
-    Args:
-        injected: What the thread's prompt is to show.
-        snapshot: Memory as it is read for the prompt: what is gone meanwhile is not shown. `None`: it was not read.
-    """
-    if injected is None or snapshot is None:
-        return None
-    current = {fact.id for fact in snapshot.facts}
-    sources = Sources(
-        facts=[fact_id for fact_id in injected.fact_ids() if fact_id in current],
-        recalled=list(dict.fromkeys(entry for entry, line in injected.lines() if line in snapshot.lines)),
-        profile=[name for name, _ in injected.block if name in snapshot.profile],
-    )
-    return sources if any(sources.values()) else None
 
 
 def noted(

@@ -133,7 +133,11 @@ class Run:
             saver = self._configurable[CONFIG_KEY_CHECKPOINTER]
             with tolerated(logger, "whether a thread has other branches is not known: what they taught stays"):
                 saved = await read_saved(saver.list, saver.alist, _STEPS)
-                return min((each for one in saved for each in _alone_in(one.checkpoint["channel_values"])), default=now)
+                states = [one.checkpoint["channel_values"] for one in saved]
+                # What memory keeps in a state, that of the chat graph or of an agent's instances.
+                every = [[one.get("memory"), *state_of(one.get(MEMORY_KEY)).values()] for one in states]
+                kept = [one for each in every for one in map(state_of, each) if "first" in one]
+                return min((TurnEpochs.from_state(one).alone_until for one in kept), default=now)
         return now
 
     async def _declared_on_server(self) -> list[object]:
@@ -146,12 +150,6 @@ class Run:
         chosen = assistant.get("context") or assistant["config"].get("configurable") or {}
         said = [chosen, *(each.get("metadata") or {} for each in (assistant, *threads))]
         return [each.get(MODE_KEY) for each in said]
-
-
-def _alone_in(state: Mapping[str, Any]) -> list[float]:
-    """Return the `alone_until` of what memory keeps in a state, that of the chat graph or of an agent's instances."""
-    kept = [state_of(state.get("memory")), *map(state_of, state_of(state.get(MEMORY_KEY)).values())]
-    return [TurnEpochs.from_state(one).alone_until for one in kept if "first" in one]
 
 
 async def read_saved(read: Callable[..., Iterable[T]], aread: Callable[..., AsyncIterator[T]], limit: int) -> list[T]:

@@ -291,25 +291,6 @@ def left_of_input(given: object) -> list[tuple[str, object]]:
     return [*_CLEARED.items()] if is_cleared else []
 
 
-def with_what_follows(state: Mapping[str, Any], values: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return an edit of a thread with what follows from it for the rest of the state.
-
-    What the model sees of the conversation is a copy, which the next turn writes anew; until then it would show what
-    the client has removed. A summary of messages that are all gone would be told to the model for good.
-
-    Args:
-        state: The state that is edited.
-        values: What the client writes; without messages it is handed back as it is.
-    """
-    if not isinstance(values, dict) or "messages" not in values:
-        return values
-    messages = merge_messages(state.get("messages") or [], [values["messages"]])
-    left = left_of(state)
-    if messages and not removes_all(values["messages"]):
-        left.pop("context", None)
-    return {**left, **values}
-
-
 _Compiled = CompiledStateGraph[State, Context, InputState, State]
 Supersteps = Sequence[Sequence[StateUpdate]]
 
@@ -340,9 +321,20 @@ class _Editable(_Compiled):
 
 
 def _edited(saved: StateSnapshot | None, supersteps: Supersteps) -> Supersteps:
+    """Return an edit of a thread with what follows from it for the rest of the state.
+
+    What the model sees of the conversation is a copy, which the next turn writes anew; until then it would show what
+    the client has removed. A summary of messages that are all gone would be told to the model for good.
+    """
     if [len(updates) for updates in supersteps] != [1]:
         return supersteps
     ((update,),), state, following = supersteps, saved.values if saved else {}, saved.next if saved else ()
-    if update.as_node is None and update.values is not None and len(following) == 1:
+    values = update.values
+    if update.as_node is None and values is not None and len(following) == 1:
         update = update._replace(as_node=_RAN_LAST.get(following[0]))
-    return [[update._replace(values=with_what_follows(state, update.values))]]
+    if isinstance(values, dict) and "messages" in values:
+        left, written = left_of(state), values["messages"]
+        if merge_messages(state.get("messages") or [], [written]) and not removes_all(written):
+            left.pop("context", None)
+        update = update._replace(values={**left, **values})
+    return [[update]]

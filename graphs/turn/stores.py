@@ -32,11 +32,11 @@ _CONSEQUENCES: dict[Access, str] = {
 
 _PROMPT_SECONDS = 0.5
 """A store whose probe has no answer by then counts as away; the probe goes on, and its answer ends that."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
-"""Seconds until the next probe: twice as long after each that failed."""
-# A probe is given up after so many seconds, as its answer may be lost, and begun anew. Each may leave a hanging thread
-# behind, so the pauses grow.
-_FIRST_PATIENCE, _LONGEST_PATIENCE = 10.0, 600.0
+_LONGEST_PAUSE = 60.0
+"""Seconds until the next probe: from one on, twice as long after each that failed, and so many at most."""
+_PATIENCE = 10
+"""A probe is given up after so many times its pause, as its answer may be lost, and begun anew: each may leave a
+hanging thread behind."""
 _MOST_THREADS = 200
 """Unwritten turns of so many threads are held in memory, the newest."""
 
@@ -145,8 +145,9 @@ class _Probe:
         for failures in count():
             asked = asyncio.create_task(arun(store, read(PROBE, "probe") if self._access == "read" else _write_probe()))
             late = asyncio.get_running_loop().call_later(_PROMPT_SECONDS, self._note, "no answer")
+            pause = min(2.0 ** min(failures, 30), _LONGEST_PAUSE)
             try:
-                async with asyncio.timeout(min(_FIRST_PATIENCE * 2.0 ** min(failures, 30), _LONGEST_PATIENCE)):
+                async with asyncio.timeout(_PATIENCE * pause):
                     await asyncio.shield(asked)  # one that takes no notice of its end is not waited for
             except Exception as error:  # whatever the store raises
                 self._note(type(error).__name__)
@@ -156,7 +157,7 @@ class _Probe:
             finally:
                 late.cancel()
                 asked.cancel()
-            await asyncio.sleep(min(_FIRST_PAUSE * 2.0 ** min(failures, 30), _LONGEST_PAUSE))
+            await asyncio.sleep(pause)
 
     def _note(self, reason: str) -> None:
         """Note why the store is away, or, without a reason, that it is there."""
