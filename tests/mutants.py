@@ -443,7 +443,7 @@ MUTANTS = (
     Mutant(
         "what a summary had come to is asked for again",
         "graphs/turn/prepared.py",
-        "begun.part = written if stands else None",
+        "begun.part = kept.part if stands else None",
         "begun.part = None",
         ("tests/laws/test_rules_prepared.py",),
     ),

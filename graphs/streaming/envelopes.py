@@ -12,6 +12,7 @@ The rule, for a run that has a checkpointer:
 Without a checkpointer there are no checkpoints, and `checkpoint` is `None` everywhere.
 """
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
@@ -113,7 +114,8 @@ class EnvelopePairing:
         elif event["run_id"] == self._root_id and event["event"] == "on_chain_stream":
             return self._chunk(event, *event["data"]["chunk"])
         elif event["run_id"] == self._root_id and event["event"] == "on_chain_end":
-            return [*self.finish(), _stamped(event, next(reversed(self._made.get(self._root, [])), None))]
+            last = _Run((), self._root, None, sys.maxsize)
+            return self._ready((event, last), is_over=True)
         return self._ready((event, self._run_of(event)))
 
     def finish(self) -> list[StreamEvent]:
@@ -122,16 +124,15 @@ class EnvelopePairing:
         That is right for the `values` of an interrupted step: they are that checkpoint with the finished
         tasks' writes applied, as `get_state` shows it.
         """
-        held, self._held = self._held, []
-        return [_stamped(event, self._nearest(run)) for event, run in held]
+        return self._ready(is_over=True)
 
-    def _ready(self, *new: tuple[PlainEvent, _Run]) -> list[StreamEvent]:
+    def _ready(self, *new: tuple[PlainEvent, _Run], is_over: bool = False) -> list[StreamEvent]:
         """Return those whose checkpoint is known now, of what is held and what is new; the others are held."""
         ready: list[StreamEvent] = []
         held, self._held = [*self._held, *new], []
         for event, run in held:
-            if (checkpoint := self._own(run)) or self._made.get(self._graph_of(run)) == []:
-                ready.append(_stamped(event, checkpoint or self._nearest(run)))
+            if is_over or self._own(run) or self._made.get(self._graph_of(run)) == []:
+                ready.append({**event, "type": event["event"], "checkpoint": self._nearest(run)})
             else:
                 self._held.append((event, run))
         return ready
@@ -181,7 +182,7 @@ class EnvelopePairing:
     def _run_of(self, event: PlainEvent) -> _Run:
         if run := self._runs.get(event["run_id"]):
             return run
-        parent = self._runs.get(event["parent_ids"][-1]) if event["parent_ids"] else None
+        parent = self._runs.get(next(reversed(event["parent_ids"]), ""))
         task = _namespace(event["metadata"])
         # What a node starts belongs to the node, and so does another graph that it runs on its own, under a
         # namespace or thread of its own. Only a task below it, in a subgraph, has a step of its own.
@@ -217,7 +218,3 @@ def envelope(payload: Mapping[str, Any]) -> Checkpoint:
 def _namespace(metadata: Mapping[str, object]) -> Namespace:
     path = metadata.get("langgraph_checkpoint_ns")
     return tuple(path.split("|")) if isinstance(path, str) and path else ()
-
-
-def _stamped(event: PlainEvent, checkpoint: Checkpoint | None) -> StreamEvent:
-    return {**event, "type": event["event"], "checkpoint": checkpoint}

@@ -52,8 +52,8 @@ class Due(NamedTuple):
         return cls(run.thread, made_for, (run.thread_id, *([run.owner.segment] if run.owner else [])))
 
 
-def _ended() -> "Future[WrittenSummary | None]":
-    end: Future[WrittenSummary | None] = Future()
+def _ended() -> "Future[None]":
+    end: Future[None] = Future()
     end.set_result(None)
     return end
 
@@ -65,7 +65,8 @@ class _Prepared:
     Attributes:
         due: What it was made for.
         begun: When its writing began.
-        part: The newest summary so far: of all messages that leave, or of some, while it is written or if that failed.
+        part: The newest summary so far: of all messages that leave, or of some, while it is written or if that failed;
+            `None` where nothing came of it.
         is_over: Whether its writing has failed, or taken too long.
         writing: The future of its writing.
     """
@@ -74,11 +75,7 @@ class _Prepared:
     begun: float
     part: WrittenSummary | None = None
     is_over: bool = False
-    writing: "Future[WrittenSummary | None]" = field(default_factory=_ended)
-
-    def written(self) -> WrittenSummary | None:
-        """Return what came of it; a part where its writing failed later, `None` where nothing did."""
-        return self.part if self.writing.exception() else self.writing.result()
+    writing: "Future[None]" = field(default_factory=_ended)
 
 
 class PreparedSummaries:
@@ -111,31 +108,18 @@ class PreparedSummaries:
                 share of the budget is there.
         """
         with tolerated(logger, "no summary is written ahead of time"):
-            is_early = self._share < 1 or when == "after"
-            if not is_early or not (draft := draft_of(self._share)):
+            draft = draft_of(self._share) if self._share < 1 or when == "after" else None
+            if draft is None:
                 return
             kept, begun = self._kept.get(due.thread), _Prepared(due, time.monotonic())
-            has_failed = kept is not None and kept.writing.done() and kept.writing.exception() is not None
+            has_failed = kept is not None and kept.is_over
             if kept is not None and kept.due == due:
                 if not kept.writing.done():
                     return
-                written = kept.written()
-                stands = written is not None and draft.is_begun_by(written)
+                stands = kept.part is not None and draft.is_begun_by(kept.part)
                 if stands and not has_failed:
                     return
-                begun.part = written if stands else None
-
-            def is_wanted() -> bool:
-                return self._kept.get(due.thread) is begun and not begun.is_over
-
-            def goes_on(part: WrittenSummary) -> bool:
-                if is_wanted():
-                    begun.part = part
-                return is_wanted()
-
-            def work() -> WrittenSummary | None:
-                # It may have waited for a place: what was erased meanwhile, or is of no use, is sent to no model.
-                return in_this_thread(draft.write(begun.part, goes_on, Caller())) if is_wanted() else None
+                begun.part = kept.part if stands else None
 
             # A model that keeps failing is asked once a turn, and the log says so once.
             level = logging.DEBUG if has_failed else logging.WARNING
@@ -143,11 +127,23 @@ class PreparedSummaries:
             self._kept[due.thread] = begun
             if len(self._kept) > _MOST_THREADS:
                 del self._kept[next(iter(self._kept))]
-            begun.writing = in_daemon_thread(partial(self._write, begun, work, level))
+            begun.writing = in_daemon_thread(partial(self._write, begun, draft, level))
 
-    def _write(self, begun: _Prepared, work: Callable[[], WrittenSummary | None], level: int) -> WrittenSummary | None:
+    def _write(self, begun: _Prepared, draft: Draft, level: int) -> None:
+        def goes_on(part: WrittenSummary | None) -> bool:
+            """Keep what there is so far, and say whether it is of any use still."""
+            is_wanted = self._kept.get(begun.due.thread) is begun and not begun.is_over
+            if is_wanted:
+                begun.part = part
+            return is_wanted
+
+        def work() -> None:
+            # It may have waited for a place: what was erased meanwhile, or is of no use, is sent to no model.
+            if goes_on(begun.part):
+                goes_on(in_this_thread(draft.write(begun.part, goes_on, Caller())))
+
         try:
-            return self._calls.run(work, self._timeout)
+            self._calls.run(work, self._timeout)
         except Exception as error:  # the turn that needs it asks for it itself, or goes on without
             begun.is_over = True
             logger.log(level, "a summary could not be written ahead of time: %s", type(error).__name__)
@@ -173,21 +169,22 @@ class PreparedSummaries:
         if kept is None or not (waits or kept.writing.done()):
             return None
         if kept.writing.done():
-            return kept.written()
+            return kept.part
         patience = max(_PATIENCE_SECONDS, time.monotonic() - kept.begun)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(patience, self._timeout)):
                 # A turn that is cancelled, or goes on, does not cancel the writing.
-                return await asyncio.shield(asyncio.wrap_future(kept.writing))
+                await asyncio.shield(asyncio.wrap_future(kept.writing))
         if kept.writing.done():
-            return kept.writing.result()
+            kept.writing.result()  # raises what it failed with
+            return kept.part
         logger.info("a summary that is still written is not waited for any longer")
         return None
 
     def is_written(self, thread: Hashable) -> bool:
         """Say whether a thread's summary is there, whatever it was made for."""
         kept = self._kept.get(thread)
-        return kept is not None and kept.writing.done() and kept.written() is not None
+        return kept is not None and kept.writing.done() and kept.part is not None
 
     def drop(self, erased: str) -> None:
         """Forget what was written of a thread, by its id, or of all threads of a user, by the user's segment."""
