@@ -130,8 +130,8 @@ def search_memory(
     facts = {fact.id: fact for fact in snapshot.facts}
     hits = relevant([hit for hit in found.hits if hit.document.id in facts], LEAST_SHARE)
     exchanges: dict[str, str] = {}
-    for hit in relevant([hit for hit in found.hits if hit.document.id in found.entries], LEAST_SHARE):
-        source = found.entries[hit.document.id]
+    for hit in relevant([hit for hit in found.hits if hit.document.entry], LEAST_SHARE):
+        source = hit.document.entry
         if source not in exchanges and (line := line_of(hit.document)):
             exchanges[source] = f"{line} (source {source})"
     sections = {

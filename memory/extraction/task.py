@@ -10,9 +10,7 @@ from memory.extraction.dialogue import in_pieces
 from memory.facts.fact import Fact, strongest_first
 from memory.facts.profile import Profile
 from memory.message import StoredMessage
-from memory.recall.documents import Document
-from memory.recall.index import Index
-from memory.recall.search import LEAST_SHARE, relevant
+from memory.recall.search import search_facts
 
 # Each is a line of the prompt: more would take the room of the messages in a small model's window.
 MAX_SHOWN: Final = 20
@@ -49,9 +47,7 @@ class Task:
     ) -> Self:
         """Return the task of reading these messages."""
         active = [fact for fact in existing if fact.status == "active"]
-        shown = strongest_first(active)
-        if len(active) > MAX_SHOWN:  # of many facts, those that have to do with what was said
-            index = Index(Document(id=str(at), text=fact.content) for at, fact in enumerate(active))
-            hits = index.rank(" ".join(message.text for message in messages), limit=MAX_SHOWN)
-            shown = [active[int(hit.document.id)] for hit in relevant(hits, LEAST_SHARE)[:MAX_SHOWN]]
+        # Of many facts, those that have to do with what was said.
+        said = " ".join(message.text for message in messages)
+        shown = strongest_first(active) if len(active) <= MAX_SHOWN else search_facts(active, said)[:MAX_SHOWN]
         return cls(in_pieces(messages), active, shown, profile or {}, config or MemoryConfig(), zone)

@@ -116,7 +116,7 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
     new = Injected(since=turn.now, at=turn.now, lines_edit=snapshot.edit)
     told_by = replace(new, block=choose_block(snapshot, replace(turn, budget=half)), since=math.inf)
     fitting = relevant(recalled.hits, LEAST_SHARE) if is_about else ()
-    lines = [hit for hit in fitting if hit.document.id in recalled.entries]
+    lines = [hit for hit in fitting if hit.document.entry]
     new = replace(new, deltas=_delta(told_by, snapshot, turn, lines, left=half, room=half))
     left = replace(turn, budget=turn.budget - turn.size(new, snapshot))
     return replace(new, block=choose_block(snapshot, left, left.budget if is_about else QUIET_TOKENS))
@@ -227,7 +227,7 @@ def _delta(
         if name in counted:
             continue
         if fact is None:
-            text, sources, is_told = line_of(documents[name]), {name}, name in told_by or name not in recalled.entries
+            text, sources, is_told = line_of(documents[name]), {name}, name in told_by or not documents[name].entry
         else:
             text, sources = fact_line(fact), {*fact_sources(fact)}
             # The model reads in the thread itself what it was taken from.
@@ -249,7 +249,7 @@ def _delta(
     if not chosen:
         return ()
     known = tuple((name, fact.revision) for name, fact in facts.items() if name in chosen)
-    past = tuple((recalled.entries[name], name) for name in chosen if name not in facts)
+    past = tuple((documents[name].entry, name) for name in chosen if name not in facts)
     return (Delta(turn.message_id, known, past),)
 
 
@@ -259,7 +259,7 @@ def _worth_telling(recalled: Recalled) -> list[Hit]:
     Facts are short, and of those that fit less, many fit into the tokens of a few past turns.
     """
     hits = recalled.hits
-    if not recalled.entries:
+    if not any(hit.document.entry for hit in hits):
         return [*hits]
     anything = hits[COMMON_PLACE].score if len(hits) > COMMON_PLACE else 0.0
     return [hit for hit in hits if hit.score - anything >= RECALLED_LEAST * (hits[0].score - anything)]

@@ -7,7 +7,8 @@ conversations and through what facts were taken from, is derived once after a ch
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from heapq import nlargest
+from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
 from memory.recall.documents import Document, Hit
@@ -34,11 +35,8 @@ _CONVERSATION: Final = 0.45
 _LEAST_ALIKE: Final = 0.2
 # A question and its answer are found together, a fact through what it was taken from, and the other way round.
 _NEXT_TO: Final = 0.4
-# Among people a second message often goes on with what was said before the first; an assistant's reply ends that.
-_TWO_AWAY: Final = 0.15
 _FROM_TURN: Final = 0.6
 _FROM_FACT: Final = 0.2
-_SAME_SESSION: Final = 0.1
 # A reply with more words is an explanation: it has all those of its question, and tells less of the user.
 _LONG_REPLY: Final = 35
 _REPLY: Final = 0.5
@@ -47,7 +45,6 @@ _REPLY: Final = 0.5
 # for the message; where a text has a vector, its words count less.
 _LEAST_TEXTS: Final = 100
 _FEW: Final = 1.4
-_ALL: Final = 0.999
 _SAID: Final = 0.5
 _STANDS_OUT: Final = 1.45
 _BESIDE: Final = 0.45
@@ -60,21 +57,21 @@ class _Relations(NamedTuple):
         norms: What BM25 makes of each document's length.
         session_of: Of each document the number of its session, facts and turns together; 0 where it stands alone.
         session_norms: What BM25 makes of each session's length.
-        groups: The facts, and the turns, of each session.
-        rows: The turns of each session, in their order.
-        runs: Of these, what people said without a reply of the assistant between.
+        before: Of each document the turn before it; -1 where there is none.
+        after: The turn after it, too.
         sources: Facts with the turns that they were taken from.
         explanations: The long replies of the assistant.
+        alike: Of words that were asked for, the known ones that look alike, with how much they share.
     """
 
     norms: list[float]
     session_of: list[int]
     session_norms: list[float]
-    groups: list[list[int]]
-    rows: list[list[int]]
-    runs: list[list[int]]
+    before: list[int]
+    after: list[int]
     sources: list[tuple[int, list[int]]]
     explanations: list[int]
+    alike: dict[str, Mapping[str, float]]
 
 
 _NONE: Final = Document(id="", text="")
@@ -95,7 +92,6 @@ class Index:
         self._words_with: dict[str, list[str]] = {}
         self._standing: dict[str, Document] = {}
         self._relations: _Relations | None = None
-        self._alike: dict[str, Mapping[str, float]] = {}  # words that look like one, sought once until a change
         self.put(documents)
 
     def __len__(self) -> int:
@@ -118,7 +114,6 @@ class Index:
             if document.kind == "turn" and not document.is_reply and is_standing(document.text):
                 self._standing[document.id] = document
             self._relations = None
-            self._alike.clear()
 
     def remove(self, ids: Iterable[str]) -> None:
         """Drop documents; an id that is not there is passed over."""
@@ -138,7 +133,6 @@ class Index:
             self._free.append(number)
             self._standing.pop(document_id, None)
             self._relations = None
-            self._alike.clear()
 
     def rank(
         self,
@@ -165,23 +159,23 @@ class Index:
         alike = [0.0] * len(self._documents)
         if similarity:
             low, high = min(similarity.values()), max(similarity.values())
-            cosines = [similarity.get(each.id, low) for each in self._documents]
-            # What is alike in the same way, as a single document is, was found or was not.
-            alike = [(each - low) / (high - low) if low < high else float(each > 0) for each in cosines]
+            for name in similarity.keys() & self._numbers.keys():
+                # What is alike in the same way, as a single document is, was found or was not.
+                share = (similarity[name] - low) / (high - low) if low < high else float(high > 0)
+                alike[self._numbers[name]] = share
         weights = self._with_alike(asked)
         for name in names(query):
-            if rarity := self._rarity(name):
-                weights[name] = weights.get(name, 1.0) * max(1.0, _NAME / rarity)
-        own = self._scores(weights)
-        left_out = [at for at, score in enumerate(own) if only_asked and not score and alike[at] < _LEAST_ALIKE]
+            weights[name] = weights.get(name, 1.0) * max(1.0, _NAME / self._rarity(name))
+        own = [0.0] * len(self._documents)
+        self._add_scores(own, weights)
+        left_out = [at for at, score in enumerate(own) if not score and alike[at] < _LEAST_ALIKE] if only_asked else []
 
         def fused() -> list[float]:
-            """Return both together, each as a share of the best."""
-            most = max(own, default=0.0) or 1.0
-            return [a / most + _SIMILARITY * b for a, b in zip(own, alike, strict=True)]
+            """Return both together, of which the best ones weigh as much as each other, but for a factor."""
+            weight = _SIMILARITY * max(own, default=0.0) or 1.0
+            return [a + weight * b for a, b in zip(own, alike, strict=True)] if similarity else own
 
-        if more := self._feedback(fused(), asked):
-            own = [a + b for a, b in zip(own, self._scores(more), strict=True)]
+        self._add_scores(own, self._feedback(fused(), asked))
         sessions, session_of = self._session_scores(asked), self._related().session_of
         own = [a + _CONVERSATION * sessions[at] for a, at in zip(own, session_of, strict=True)]
         scores = self._shared(fused())
@@ -206,23 +200,18 @@ class Index:
         if not asked:  # a message without a word of its own ("and when was that?") is about what was said before
             return 1.0
         count = max(len(self), _LEAST_TEXTS)
-        told = {
-            word: max(self._rarity(word, count), _NAME * (word in named))
-            if word in self._holders
-            else math.log(1 + count)
-            for word in asked
-        }
+        told = {word: max(self._rarity(word, count), _NAME * (word in named)) for word in asked}
         whole = sum(told.values())
         shared, times = defaultdict[int, float](float), defaultdict[int, float](float)
         for word, share in sorted(self._with_alike(asked).items()):
-            rarity = told.get(word) or self._rarity(word, count)
+            # Squared, as words that look a little alike may have nothing to do with each other: "cellar", "cello".
+            rarity, square = told.get(word) or self._rarity(word, count), share**2
             for number in self._holders.get(word, ()):
-                # Squared, as words that look a little alike may have nothing to do with each other: "cellar", "cello".
-                shared[number] += share**2 * rarity
-                times[number] += share**2
+                shared[number] += square * rarity
+                times[number] += square
         # One word is enough where it is all that was asked for, or there are few texts: silence would save little.
         most = max(shared.values(), default=0.0) / whole
-        lenient = most * max(_FEW * (1 - len(self) / _LEAST_TEXTS), float(most > _ALL))
+        lenient = most * max(_FEW * (1 - len(self) / _LEAST_TEXTS), most > 0.999)  # but for rounding
         covered = {number: share * times[number] / whole for number, share in shared.items()}
         if similarity:
             usual = sum(similarity.values()) / max(len(similarity), _LEAST_TEXTS)
@@ -255,18 +244,18 @@ class Index:
         return 600 * len(self._holders) + 400 * len(self._documents) + 70 * sum(self._lengths)
 
     def _rarity(self, word: str, count: int = 0) -> float:
-        """Return how much a word tells, of so many documents: BM25's inverse frequency; 0 for one that is nowhere."""
-        found = len(self._holders.get(word, ()))
-        return math.log(1 + ((count or len(self)) - found + 0.5) / (found + 0.5)) if found else 0.0
+        """Return how much a word tells, of so many documents: BM25's inverse frequency; most if nobody has said it."""
+        found = len(self._holders.get(word, ())) or 0.5
+        return math.log(1 + ((count or len(self) or 1) - found + 0.5) / (found + 0.5))
 
     def _with_alike(self, weights: Mapping[str, float]) -> dict[str, float]:
         """Return words with their weights, and known words that look alike, which weigh as much as they share.
 
         "adoption" finds "adopting", and a typing error the right word; no dictionary is needed for that.
         """
-        found = {**weights}
+        found, alike = {**weights}, self._related().alike
         for word, weight in weights.items():
-            if word not in self._alike:
+            if word not in alike:
                 shared, whole = defaultdict[str, float](float), 0.0
                 for gram in set(grams(word)):
                     holders = self._words_with.get(gram, ())
@@ -275,18 +264,16 @@ class Index:
                     for other in holders:
                         shared[other] += rarity
                 least = _LEAST_SHARED * whole
-                self._alike[word] = {other: each / whole for other, each in shared.items() if each >= least}
-            for other, share in self._alike[word].items():
+                alike[word] = {other: each / whole for other, each in shared.items() if each >= least}
+            for other, share in alike[word].items():
                 found[other] = max(found.get(other, 0.0), weight * share)
         return found
 
-    def _scores(self, weights: Mapping[str, float]) -> list[float]:
-        """Return how well each document fits the words."""
-        scores, norms = [0.0] * len(self._documents), self._related().norms
+    def _add_scores(self, scores: list[float], weights: Mapping[str, float]) -> None:
+        """Add how well each document fits the words."""
         # In one order, as sums of floats depend on it.
         for word in sorted(weights.keys() & self._holders.keys()):
-            _add_bm25(scores, self._holders[word], weights[word] * self._rarity(word), norms)
-        return scores
+            _add_bm25(scores, self._holders[word], weights[word] * self._rarity(word), self._related().norms)
 
     def _session_scores(self, weights: Mapping[str, float]) -> list[float]:
         """Return how well each session as a whole fits the words."""
@@ -313,23 +300,16 @@ class Index:
 
     def _best(self, scores: Sequence[float], limit: int) -> list[Hit]:
         """Return the documents with the highest scores above 0; of equals the user's come first, then by their ids."""
-        least = max(0.0, min(sorted(scores, reverse=True)[:limit], default=0.0))
-        found = [
-            Hit(document, score)
-            for document, score in zip(self._documents, scores, strict=True)
-            if score >= least and score > 0 and document is not _NONE
-        ]
+        least = min(nlargest(limit, scores), default=0.0)
+        found = [Hit(self._documents[at], score) for at, score in enumerate(scores) if score >= least and score > 0]
         return sorted(found, key=lambda each: (-each.score, each.document.is_reply, each.document.id))
 
     def _shared(self, own: Sequence[float]) -> list[float]:
         """Return the scores of all documents, each with a share of those that belong to it."""
-        related, scores = self._related(), [*own]
-        for away, share, rows in ((1, _NEXT_TO, related.rows), (2, _TWO_AWAY, related.runs)):
-            ends = [0.0] * away
-            for row in rows:
-                lenders = [*ends, *map(own.__getitem__, row), *ends]
-                for number, before, after in zip(row, lenders, lenders[2 * away :], strict=False):
-                    scores[number] += share * (before if before > after else after)  # twice as fast as max
+        related, lent = self._related(), [*own, 0.0].__getitem__
+        beside = zip(own, map(lent, related.before), map(lent, related.after), strict=True)
+        # Twice as fast as with max.
+        scores = [score + _NEXT_TO * (one if one > other else other) for score, one, other in beside]
         near, told = [*scores], defaultdict[int, float](float)
         for number, turns in related.sources:
             scores[number] += _FROM_TURN * max(map(near.__getitem__, turns))
@@ -337,10 +317,6 @@ class Index:
                 told[turn] = max(told[turn], own[number])
         for turn, most in told.items():
             scores[turn] += _FROM_FACT * most
-        for group in related.groups:
-            share = _SAME_SESSION * max(map(scores.__getitem__, group))
-            for number in group:
-                scores[number] += share
         for number in related.explanations:
             scores[number] *= _REPLY
         return scores
@@ -348,33 +324,34 @@ class Index:
     def _related(self) -> _Relations:
         """Return how the documents stand to each other: derived once after a change."""
         if self._relations is None:
-            there = {number: each for number, each in enumerate(self._documents) if each is not _NONE}
-            places = {at: (each.session, each.kind, each.place, each.when, each.id) for at, each in there.items()}
-            ordered = sorted((at for at, each in there.items() if each.session), key=places.__getitem__)
-            groups = [[*group] for _, group in groupby(ordered, lambda at: places[at][:2])]
-            rows = [group for group in groups if there[group[0]].kind == "turn"]
-            by_side = (groupby(row, lambda at: there[at].is_reply) for row in rows)
+            there = self._documents
+            places = {
+                at: (each.session, each.place, each.when, each.id) for at, each in enumerate(there) if each.session
+            }
+            together = groupby(sorted(places, key=places.__getitem__), lambda at: places[at][0])
             # What stands alone, as a fact by hand does, has no conversation: its own words would count twice.
-            together = groupby(ordered, lambda at: places[at][0])
             sessions = [row for _, session in together if len(row := [*session]) > 1]
-            session_of = [0] * len(self._documents)
+            session_of, before, after = ([nothing] * len(self._documents) for nothing in (0, -1, -1))
             for place, session in enumerate(sessions, start=1):
                 for number in session:
                     session_of[number] = place
+                row = [at for at in session if there[at].kind == "turn"]
+                for one, other in pairwise(row):
+                    before[other], after[one] = one, other
             lengths = [0, *(sum(map(self._lengths.__getitem__, session)) for session in sessions)]
             self._relations = _Relations(
                 norms=_norms(self._lengths, len(self)),
                 session_of=session_of,
                 session_norms=_norms(lengths, len(sessions)),
-                groups=groups,
-                rows=rows,
-                runs=[[*run] for sides in by_side for is_reply, run in sides if not is_reply],
+                before=before,
+                after=after,
                 sources=[
                     (at, turns)
-                    for at, each in there.items()
+                    for at, each in enumerate(there)
                     if (turns := [self._numbers[name] for name in each.sources if name in self._numbers])
                 ],
-                explanations=[at for at, each in there.items() if each.is_reply and self._lengths[at] > _LONG_REPLY],
+                explanations=[at for at, each in enumerate(there) if each.is_reply and self._lengths[at] > _LONG_REPLY],
+                alike={},
             )
         return self._relations
 

@@ -37,7 +37,7 @@ def search_facts(
     if not wanted:
         return []
     by_id = {fact.id: fact for fact in facts}
-    texts = {name: fact.content for name, fact in by_id.items()}
+    texts = {fact.id: fact.content for fact in facts}
     known = VectorIndex.of(question.embedder, texts, vectors or {}) if question else None
     similarity = known.similarity(question) if known else None
     limit = _MOST_ALIKE if similarity else len(facts)

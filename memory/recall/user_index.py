@@ -6,8 +6,9 @@ changed since, and the rest is read behind the turn. So what was erased is never
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, compress, repeat
+from operator import not_
 from typing import Final
 
 from memory.facts.fact import Fact
@@ -25,13 +26,11 @@ class Recalled:
     Attributes:
         hits: Facts and past turns, best first.
         standing: Past turns in which the user asked for something once and for all, what fits the message first.
-        entries: The journal entries that hold these turns: key by line.
         coverage: How clearly a sentence of the message is about one of the user's texts, from 0 to 1.
     """
 
     hits: Sequence[Hit] = ()
     standing: Sequence[Document] = ()
-    entries: Mapping[str, str] = field(default_factory=dict)
     coverage: float = 1.0
 
 
@@ -121,13 +120,12 @@ class UserIndex:
             # What says nothing of what is known counts as little as what was said before.
             about = [each >= LEAST_COVERAGE for each in covered]
             about = about if any(about) else [True] * len(said)
-            query = asked.text[:MOST_CHARS] if all(about) else "\n".join(compress(said, about))
-            beside = "\n".join(each for each, is_about in zip(said, about, strict=True) if not is_about)
+            beside = "\n".join(compress(said, map(not_, about)))
             told = [each for each in compress(alike, about) if each]
             # Each document is as alike as it is to the sentence that it is most alike to.
             similarity = {name: max(each[name] for each in told) for name in told[0]} if told else None
             hits = self._index.rank(
-                query,
+                "\n".join(compress(said, about)),
                 before=f"{asked.before[:MOST_CHARS]}\n{beside}",
                 now=asked.now,
                 similarity=similarity,
@@ -138,8 +136,7 @@ class UserIndex:
 
             hits = [hit for hit in hits if is_current(hit.document)]
             standing = [document for document in self._index.standing(hits) if is_current(document)]
-            entries = {one.id: one.entry for one in (*(hit.document for hit in hits), *standing) if one.entry}
-            return Recalled(hits, standing, entries, max(covered))
+            return Recalled(hits, standing, max(covered))
 
     def texts(self) -> dict[str, str]:
         """Return the texts that are indexed, by the ids of their documents."""

@@ -1,5 +1,6 @@
 """Text as the words by which it is found: folded, stemmed, dates as words, without those that say nothing. Pure."""
 
+import math
 import re
 from datetime import date, timedelta
 from functools import lru_cache
@@ -81,11 +82,9 @@ def parts(text: str) -> list[str]:
     Those that ask for nothing by themselves, as "thanks" and "how is it" do, are left out, unless all do.
     """
     found = []
-    for sentence in _END.split(text):
-        words = sentence.split()
-        count = -(-len(words) // _PART_WORDS)
-        size = -(-len(words) // (count or 1))
-        found += [" ".join(words[at * size : (at + 1) * size]) for at in range(count)]
+    for words in filter(None, map(str.split, _END.split(text))):
+        size = math.ceil(len(words) / math.ceil(len(words) / _PART_WORDS))
+        found += [" ".join(words[at : at + size]) for at in range(0, len(words), size)]
     telling = [part for part in dict.fromkeys(found) if terms(part) and not is_phatic(part)] or [text]
     return telling if len(telling) <= _PARTS else [*telling[: _PARTS // 2], *telling[-_PARTS // 2 :]]
 

@@ -97,13 +97,16 @@ def test_a_summary_brings_a_new_block_where_there_is_something_new_to_tell() -> 
 
 def said(number: int, text: str = "") -> Document:
     return Document(
-        id=f"line-{number}", text=text or f"We spoke of thing number {number}", when="2025-10-01", kind="turn"
+        id=f"line-{number}",
+        text=text or f"We spoke of thing number {number}",
+        when="2025-10-01",
+        kind="turn",
+        entry=f"entry of line-{number}",
     )
 
 
 def found(*documents: Document, coverage: float = 1.0) -> Recalled:
-    lines = {each.id: f"entry of {each.id}" for each in documents if each.kind == "turn"}
-    return Recalled([Hit(each, 1.0) for each in documents], (), lines, coverage)
+    return Recalled([Hit(each, 1.0) for each in documents], (), coverage)
 
 
 def recalled_in(injected: Injected, message_id: str = "m9") -> set[str]:
