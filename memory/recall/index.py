@@ -30,7 +30,7 @@ _SIMILARITY: Final = 1.3
 # A name that half of the texts have is hardly rare, but says whom a question is about.
 _NAME: Final = 1.5
 # What a conversation is about is said all over it: each text of it counts for the words of the whole.
-_CONVERSATION: Final = 0.45
+_CONVERSATION: Final = 0.6
 # An embedder finds each text a little alike: with less of what the most alike one has, it does not find it.
 _LEAST_ALIKE: Final = 0.2
 # A question and its answer are found together, a fact through what it was taken from, and the other way round.
