@@ -40,7 +40,6 @@ def facts_of(talk: Talk) -> list[Fact]:
             created_at=f"{document.when}+00:00",
             updated_at=f"{document.when}+00:00",
             source="conversation",
-            epoch=INITIAL_EPOCH,
             thread_id=document.session,
             message_ids=document.sources,
         )
@@ -64,7 +63,7 @@ def entries_of(talk: Talk, user: str = "") -> Iterable[JournalEntry]:
     for session, said in sessions.items():
         pairs = (tuple(said[at : at + 2]) for at in range(0, len(said), 2))
         for messages in exchanges(said) if user else pairs:
-            yield JournalEntry(messages[0].time[:10], session, messages, INITIAL_EPOCH)
+            yield JournalEntry(messages[0].time[:10], session, messages)
 
 
 class Held:

@@ -29,7 +29,6 @@ from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.config import MemoryConfig
 from memory.context.tokens import shared_counter
-from memory.control import INITIAL_EPOCH
 from memory.facts.fact import Fact, fact_ids, to_item
 from memory.namespaces import Owner
 from tests.fakes import RecordingModel
@@ -56,7 +55,6 @@ def facts_of(user: int, count: int) -> list[Fact]:
             confidence=0.8,
             created_at=_AT,
             updated_at=_AT,
-            epoch=INITIAL_EPOCH,
         )
         found.append(fact)
     return found

@@ -31,7 +31,7 @@ from graphs.turn.stores import tolerated_store
 from memory import prompts
 from memory.config import Category, MemoryConfig, stricter
 from memory.context.running_summary import state_of
-from memory.control import Control, read_control, read_epoch
+from memory.control import Control, read_control
 from memory.door import StoreEffects, arun, put, read, side_by_side, transaction
 from memory.extraction.extraction import judge_fact
 from memory.facts.changes import Outcome
@@ -150,7 +150,7 @@ def read_conversation(
     call: ToolCall, source: Annotated[str, Field(description="As search_memory names it.")]
 ) -> StoreEffects[Told]:
     """Read what was said around a passage of an earlier conversation."""
-    journal = yield from read_past(call.owner, (yield from read_epoch(call.owner)))
+    journal = yield from read_past(call.owner)
     hit = next((entry for entry in journal if entry.key == source.strip()), None)
     if hit is None:
         return Told("No past conversation has this source: take one that search_memory names.")
@@ -209,7 +209,7 @@ def remember(
     outcome = yield from call.facts.apply(extraction, thread_id=call.thread_id, epoch=epoch, now=iso_time(call.now))
     yield from hold_repeats(call.owner, call.control)
     sources = tuple(dict.fromkeys(each for change in extraction.changes for each in change.sources))
-    return (yield from _note(call, _told_outcome(outcome), epoch, outcome, said=sources))
+    return (yield from _note(call, _told_outcome(outcome), outcome, said=sources))
 
 
 def forget(
@@ -225,7 +225,7 @@ def forget(
     if is_protected(fact, call.config.protected_categories):
         return Told("Not forgotten: the user wrote or pinned this, so only they can remove it, in their memory.")
     yield from call.facts.retire(fact.id)
-    return (yield from _note(call, "Forgotten. The user can undo it.", fact.epoch, Outcome(superseded=(fact.id,))))
+    return (yield from _note(call, "Forgotten. The user can undo it.", Outcome(superseded=(fact.id,))))
 
 
 def restore(
@@ -245,7 +245,7 @@ def restore(
     if fact.status != "active":
         return Told(f"Not restored: {prompts.NOT_REMEMBERED['instruction_like']}")
     text = f"Restored as {fact.id}. The user can undo it."
-    return (yield from _note(call, text, fact.epoch, Outcome(created=(fact.id,))))
+    return (yield from _note(call, text, Outcome(created=(fact.id,))))
 
 
 _TOOLS: Final[Mapping[str, Callable[..., StoreEffects[Told]]]] = {
@@ -354,9 +354,9 @@ def _arguments(name: MemoryToolName) -> Any:
     return create_model(name, **fields)
 
 
-def _note(call: ToolCall, text: str, epoch: str, outcome: Outcome, said: tuple[str, ...] = ()) -> StoreEffects[Told]:
+def _note(call: ToolCall, text: str, outcome: Outcome, said: tuple[str, ...] = ()) -> StoreEffects[Told]:
     """Write down what a call did, and tell the model."""
-    receipt = UpdateReceipt.of(outcome, time=iso_time(call.now), thread_id=call.thread_id, messages=said, epoch=epoch)
+    receipt = UpdateReceipt.of(outcome, time=iso_time(call.now), thread_id=call.thread_id, messages=said)
     yield from write_receipt(call.owner, digest("tool", call.thread_id, call.call_id)[:32], receipt)
     # Erasing the thread finds whose memory it fed by this note, also if the turn is never written down. One that is
     # there stays: it may list turns that were written down late.

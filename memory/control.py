@@ -1,21 +1,21 @@
 """A user's control: the epoch, counts of edits and erases, switches, time zones. One item of the store, read at once.
 
-The epoch is a random token compared for equality. Everything stored for a user carries the epoch it was written under;
-readers ignore other epochs.
+The epoch is a random token compared for equality. Every row of a user carries the epoch it was written under, and rows
+of other epochs do not count: `write_rows` and `read_rows` see to that, so that nobody else has to know.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import Annotated, Any, Final
 
-from langgraph.store.base import Op
+from langgraph.store.base import Item, Op
 from pydantic import Field
 
 from memory.config import Approval, ZoneName, zone_named
-from memory.door import StoreEffects, put, read, transaction
+from memory.door import StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
 from memory.forms import of_item, plain
-from memory.namespaces import Owner
+from memory.namespaces import Kind, Owner
 from memory.screening.values import NO_SECRETS, SecretValues
 
 INITIAL_EPOCH: Final = "initial"
@@ -90,3 +90,29 @@ def count_edit(owner: Owner) -> StoreEffects[int]:
     """Count a change that a person makes by hand, as a part of it, and return its number."""
     edit = (yield from read_control(owner)).edit + 1
     return (yield from change_control(owner, edit=edit)).edit
+
+
+def read_rows(
+    owner: Owner, kind: Kind, keys: Iterable[str] | None = None, *, where: Mapping[str, str] | None = None
+) -> StoreEffects[list[Item]]:
+    """Read an owner's rows of one kind that count, all or those of these keys, in their order.
+
+    A row that a hand added has no epoch, and counts.
+
+    Args:
+        owner: Whose.
+        kind: Which kind.
+        keys: Which ones; `None` reads all, sorted by key.
+        where: What fields of all of them have to be; by default anything.
+    """
+    place = owner.namespace(kind)
+    found: StoreEffects[Any] = scan(place, where=where) if keys is None else read_many(place, [*keys])
+    epoch, items = yield from side_by_side(read_epoch(owner), found)
+    return [item for item in items if item and item.value.get("epoch", epoch) == epoch]
+
+
+def write_rows(owner: Owner, kind: Kind, rows: Mapping[str, Mapping[str, object] | None]) -> StoreEffects[None]:
+    """Write an owner's rows by their keys, as a part of what a caller writes; `None` deletes one."""
+    if rows:
+        place, epoch = owner.namespace(kind), (yield from read_epoch(owner))
+        yield [put(place, key, {**row, "epoch": epoch}) if row else delete(place, key) for key, row in rows.items()]

@@ -49,27 +49,17 @@ def of_item(kind: type[T], item: Item | None) -> T:
 
 
 def of_items(
-    kind: type[T],
-    items: Iterable[Item | None],
-    epoch: str | None = None,
-    needed: Collection[str] | None = None,
+    kind: type[T], items: Iterable[Item | None], needed: Collection[str] | None = None
 ) -> list[tuple[Item, T]]:
     """Return items and the values that they hold; those that are gone, or that a hand garbled, are passed over.
 
     Args:
         kind: Which values.
         items: As a store returns them.
-        epoch: Only what counts in this one; `None` returns all.
         needed: As for `read_as`.
     """
     found = []
-    for item in items:
-        if item and (epoch is None or belongs(item.value, epoch)):
-            with suppress(ValueError):
-                found.append((item, read_as(kind, item.value, needed)))
+    for item in filter(None, items):
+        with suppress(ValueError):
+            found.append((item, read_as(kind, item.value, needed)))
     return found
-
-
-def belongs(value: Mapping[str, object], epoch: str) -> bool:
-    """Say whether a stored value counts: its epoch is the current one, or a hand added it without any."""
-    return value.get("epoch", epoch) == epoch

@@ -5,7 +5,6 @@ from typing import Any, cast
 from langgraph.store.base import BaseStore
 
 from memory.config import MemoryConfig
-from memory.control import read_epoch
 from memory.door import run
 from memory.facts.changes import Change, Extraction, Outcome
 from memory.facts.fact import Fact
@@ -38,17 +37,16 @@ def apply(facts: FactStore, *changes: Change, thread_id: str = "t", epoch: str =
     return facts.apply(Extraction(changes=changes), thread_id=thread_id, epoch=epoch, now=now)
 
 
-def _waiting(content: str, confidence: float, epoch: str, now: str) -> Fact:
+def _waiting(content: str, confidence: float, now: str) -> Fact:
     return Fact(
         id="", content=content, category="knowledge", confidence=confidence, created_at=now, updated_at=now,
-        status="waiting", epoch=epoch,
+        status="waiting",
     )  # fmt: skip
 
 
 def propose(facts: FactStore, content: str, confidence: float = 0.9) -> Fact:
     """Let a fact wait for its user's yes, as the page does where somebody takes a no back."""
-    epoch = run(facts._store, read_epoch(facts.owner))
-    draft = _waiting(content, confidence, epoch, iso_time(facts._facts._clock()))
+    draft = _waiting(content, confidence, iso_time(facts._facts._clock()))
     done, _ = run(facts._store, facts._facts.insert([draft]))
     return cast("Fact", done[0])
 

@@ -156,7 +156,7 @@ async def pending(app: MemoryApp, thread_id: str, text: str, **fields: Any) -> E
 
 
 async def journal(app: MemoryApp, thread_id: str, *messages: StoredMessage) -> None:
-    await arun(app.store, append(ADA, [JournalEntry("2025-10-01", thread_id, messages, "initial")]))
+    await arun(app.store, append(ADA, [JournalEntry("2025-10-01", thread_id, messages)]))
 
 
 async def everything_stored(app: MemoryApp) -> str:

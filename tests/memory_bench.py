@@ -73,7 +73,7 @@ class MemoryBench:
         return sorted(fact.content for fact in FactStore(self.store, ADA).list())
 
     def journal(self) -> list[JournalEntry]:
-        return run(self.store, read_journal(ADA, self.epoch()))
+        return run(self.store, read_journal(ADA))
 
     def journaled(self) -> list[str]:
         """Every line of the journal, with its thread."""

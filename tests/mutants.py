@@ -202,8 +202,8 @@ MUTANTS = (
     Mutant(
         "what waits is sent to an embedder",
         "memory/recall/vectors.py",
-        "journal = yield from read_past(owner, epoch)",
-        "journal = yield from __import__('memory.journal.journal', fromlist=['x']).read_journal(owner, epoch)",
+        "journal = yield from read_past(owner)",
+        "journal = yield from __import__('memory.journal.journal', fromlist=['x']).read_journal(owner)",
         (FACTS,),
     ),
     Mutant(
@@ -377,7 +377,7 @@ MUTANTS = (
     Mutant(
         "vectors of what is erased while they are made stay",
         "memory/recall/vectors.py",
-        "if now == epoch and set(said) <= set(there.get(name, ()))",
+        "if set(said) <= set(there.get(name, ()))",
         "if True",
         (FACTS,),
     ),
@@ -478,8 +478,8 @@ MUTANTS = (
     Mutant(
         "history tells what nobody was asked about",
         "memory/updates/rollup.py",
-        "past = yield from read_past(owner, control.epoch)",
-        "past = yield from __import__('memory.recall.past', fromlist=['x']).read_journal(owner, control.epoch)",
+        "past = yield from read_past(owner)",
+        "past = yield from __import__('memory.recall.past', fromlist=['x']).read_journal(owner)",
         (FACTS,),
     ),
     Mutant(
@@ -842,7 +842,7 @@ MUTANTS = (
     Mutant(
         "a roll-up that sees no erase",
         "memory/updates/rollup.py",
-        "    if is_changed or texts_of((yield from read_profile(owner, was.epoch))) != plan.profile:",
+        "    if is_changed or texts_of((yield from read_profile(owner))) != plan.profile:",
         "    if False:",
         (FACTS,),
     ),

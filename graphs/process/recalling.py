@@ -158,7 +158,7 @@ class Recalling:
         index.follow_journal(view)
         if self._embedder:
             name = self._embedder.name
-            index.follow_vectors(name, run(store, read_vectors(owner, view.revision.epoch, name)))
+            index.follow_vectors(name, run(store, read_vectors(owner, name)))
             self.making.ask(store, owner)
         with self._lock:
             indexes = self._stores[store]

@@ -53,19 +53,18 @@ _TAKEN: Final = (
 _TOLD: Final = ("kind", "thread_id", "created", "model", "edited_away", "messages")
 
 
-def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
+def read_fact(raw: object, now: str) -> Fact | Reason:
     """Return the fact that an entry of a document describes, or why it is refused.
 
     Args:
         raw: The entry.
-        epoch: The user's current epoch.
         now: ISO 8601; all facts of a document come at one time.
     """
     if not isinstance(raw, Mapping):
         return "malformed"
     taken = {name: raw[name] for name in _TAKEN if name in raw}
     try:
-        fact = from_item(taken, epoch=epoch, created_at=now)
+        fact = from_item(taken, created_at=now)
     except ValueError as error:
         is_long = len(str(raw.get("content"))) > MAX_CONTENT_CHARS
         reasons: dict[str, Reason] = {
@@ -88,14 +87,14 @@ def read_fact(raw: object, *, epoch: str, now: str) -> Fact | Reason:
     )
 
 
-def read_entry(value: Json, *, epoch: str) -> JournalEntry:
+def read_entry(value: Json) -> JournalEntry:
     """Return the journal entry that an entry of a document describes; `ValueError` if it is none."""
-    entry = read_as(JournalEntry, {**value, "epoch": "", "is_screened": False})
+    entry = read_as(JournalEntry, {**value, "is_screened": False})
     # Both are compared as text, and roll-ups count from them: another form of ISO 8601 is another order.
     if any(len(day) != 10 or not day.isascii() or period_end(day) is None for day in (entry.day, entry.written)):
         raise ValueError("day and written must be days of ISO 8601")
     messages = _messages(entry.messages)
-    return replace(entry, thread_id=sanitize(entry.thread_id, 200), messages=messages, epoch=epoch)
+    return replace(entry, thread_id=sanitize(entry.thread_id, 200), messages=messages)
 
 
 def read_update(value: Json, *, owner: Owner, epoch: str, now: float) -> Entry:
@@ -157,17 +156,16 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
         seconds: Now, in seconds since 1970.
     """
     facts = await arun(store, read_fact_set(owner, whole=True))
-    epoch = facts.control.epoch
     for line in fact_lines(owner, [*facts.rows.values()], seconds):
         yield line
-    yield _json_line("profile", texts_of(await arun(store, read_profile(owner, epoch))))
+    yield _json_line("profile", texts_of(await arun(store, read_profile(owner))))
     past = with_ends(facts.past, facts.every)
     for fact in sorted(past, key=by_time):
         yield _json_line("history", _outer_fields(to_item(fact)))
-    for entry in await arun(store, read_journal(owner, epoch)):
+    for entry in await arun(store, read_journal(owner)):
         yield _said_line("journal", plain(entry.screened()), entry.messages)
     for update in await arun(store, read_entries(owner)):
-        if update.epoch == epoch:
+        if update.epoch == facts.control.epoch:
             yield _said_line("update", {name: getattr(update, name) for name in _TOLD}, update.messages)
 
 

@@ -11,13 +11,12 @@ from langgraph.store.base import BaseStore
 
 from memory.archive.entries import FORMAT, SCHEMA, read_entry, read_fact, read_sections, read_update
 from memory.config import MemoryConfig
-from memory.control import read_control, read_epoch
+from memory.control import read_control, read_epoch, read_rows
 from memory.door import StoreEffects, arun, transaction
 from memory.facts.changes import Reason
 from memory.facts.fact import HELD, Fact
 from memory.facts.profile import read_profile, write_profile
 from memory.facts.records import text_key
-from memory.facts.rows import read_notes
 from memory.facts.store import FactEffects
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
@@ -161,9 +160,9 @@ def _write_piece(facts: FactEffects, epoch: str, seconds: float, taken: Piece, d
     control = yield from read_control(owner)
     if control.epoch != epoch:
         return False
-    became = {at: read_fact(entry, epoch=epoch, now=now) for at, (part, entry) in taken.items() if part == "fact"}
+    became = {at: read_fact(entry, now) for at, (part, entry) in taken.items() if part == "fact"}
     if became:
-        yield from _write_facts(facts, epoch, became, done)
+        yield from _write_facts(facts, became, done)
     for number, (part, entry) in taken.items():
         try:
             if part == "fact":
@@ -171,12 +170,12 @@ def _write_piece(facts: FactEffects, epoch: str, seconds: float, taken: Piece, d
             if not isinstance(entry, Mapping):
                 raise ValueError("an entry must be an object")
             if part == "profile":
-                sections, there = read_sections(entry), (yield from read_profile(owner, epoch))
+                sections, there = read_sections(entry), (yield from read_profile(owner))
                 fit = [each for each in sections if each.name not in there and screened(each.text) is None]
-                yield from write_profile(owner, fit, epoch=epoch, now=now)
+                yield from write_profile(owner, fit, now)
                 done.sections += [each.name for each in fit]
             elif part == "journal":
-                line = read_entry(entry, epoch=epoch)
+                line = read_entry(entry)
                 is_secret = any(control.secrets.are_in(one.text) for one in line.messages)
                 journal.append(line.screened((), control.secrets) if is_secret else line)
             else:  # one that is there already stays as it is, with its progress
@@ -191,13 +190,11 @@ def _write_piece(facts: FactEffects, epoch: str, seconds: float, taken: Piece, d
     return True
 
 
-def _write_facts(
-    facts: FactEffects, epoch: str, became: dict[int, Fact | Reason], done: Imported
-) -> StoreEffects[None]:
+def _write_facts(facts: FactEffects, became: dict[int, Fact | Reason], done: Imported) -> StoreEffects[None]:
     read = {line: fact for line, fact in became.items() if isinstance(fact, Fact)}
     # Who said no, or changed it, is not asked once more.
     waiting = {line: text_key(fact.content) for line, fact in read.items() if fact.status == "waiting"}
-    answered = yield from read_notes(facts.owner, epoch, {*waiting.values()})
+    answered = {item.key for item in (yield from read_rows(facts.owner, "history", {*waiting.values()}))}
     drafts = {line: each for line, each in read.items() if waiting.get(line) not in answered}
     written, there = yield from facts.insert([*drafts.values()], done.lines.keys())
     for line, each in (became | dict.fromkeys(read, "duplicate") | dict(zip(drafts, written, strict=True))).items():

@@ -6,7 +6,7 @@ where it was.
 """
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import NamedTuple, TypeVar
@@ -15,8 +15,8 @@ from langgraph.store.base import Item
 
 from memory.backfill.conversation import PASTED, Conversation, Origin
 from memory.config import Approval, MemoryConfig, stricter
-from memory.control import INITIAL_EDIT, read_control, read_epoch
-from memory.door import StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
+from memory.control import INITIAL_EDIT, read_control, read_rows, write_rows
+from memory.door import StoreEffects, delete, side_by_side, transaction
 from memory.facts import rules
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import forgotten_messages, read_fact_set, save
@@ -62,14 +62,12 @@ class ImportSource:
         origin: Where the first of them were held.
         token: Random; another one says that it was erased and begun anew.
         begun: When the import began, ISO 8601.
-        epoch: The user's epoch then.
     """
 
     name: str
     origin: Origin
     token: str
     begun: str
-    epoch: str
 
     def unit(self, owner: Owner) -> str:
         """Return what the ids of its threads begin with."""
@@ -87,14 +85,12 @@ class _Progress:
     Attributes:
         source: The name of the source that brought it.
         thread_id: Under which id memory knows it.
-        epoch: The user's epoch then.
         told: By `short_id`, the messages that were written into the journal.
         known: The messages that were written down to be learned.
     """
 
     source: str
     thread_id: str
-    epoch: str
     told: frozenset[str] = frozenset()
     known: frozenset[str] = frozenset()
 
@@ -134,22 +130,21 @@ def _source_key(name: str) -> str:
     return f"source.{checked_source(name)}"
 
 
-def _noted(kind: type[T], item: Item | None, epoch: str) -> T | None:
-    """Return the source, or the progress, of an item; `None` if there is none, or it was erased."""
-    return next((value for _, value in of_items(kind, [item], epoch)), None)
+def _noted(kind: type[T], items: Iterable[Item]) -> T | None:
+    """Return the source, or the progress, among items; `None` if there is none, or it was erased."""
+    return next((value for _, value in of_items(kind, items)), None)
 
 
 def read_source(owner: Owner, name: str) -> StoreEffects[ImportSource | None]:
     """Read the source of a name."""
-    epoch, item = yield from side_by_side(read_epoch(owner), read(owner.namespace("sources"), _source_key(name)))
-    return _noted(ImportSource, item, epoch)
+    return _noted(ImportSource, (yield from read_rows(owner, "sources", [_source_key(name)])))
 
 
 def read_sources(owner: Owner) -> StoreEffects[list[tuple[ImportSource, dict[str, int]]]]:
     """Read what was imported, oldest first, each with its numbers of conversations, messages and learned messages."""
-    epoch, items = yield from side_by_side(read_epoch(owner), scan(owner.namespace("sources")))
-    talks = [talk for _, talk in of_items(_Progress, items, epoch)]
-    found = [source for _, source in of_items(ImportSource, items, epoch)]
+    items = yield from read_rows(owner, "sources")
+    talks = [talk for _, talk in of_items(_Progress, items)]
+    found = [source for _, source in of_items(ImportSource, items)]
     counted = []
     for source in sorted(found, key=lambda source: (source.begun, source.name)):
         own = [talk for talk in talks if talk.source == source.name]
@@ -161,11 +156,11 @@ def read_sources(owner: Owner) -> StoreEffects[list[tuple[ImportSource, dict[str
 @transaction
 def open_source(owner: Owner, name: str, origin: Origin, now: float) -> StoreEffects[ImportSource]:
     """Return the source of a name, as it is there or begun now (seconds since 1970)."""
-    epoch, there = yield from side_by_side(read_epoch(owner), read_source(owner, name))
+    there = yield from read_source(owner, name)
     if there is not None:
         return there
-    fresh = ImportSource(name, origin, uuid.uuid4().hex, iso_time(now), epoch)
-    yield [put(owner.namespace("sources"), _source_key(name), plain(fresh))]
+    fresh = ImportSource(name, origin, uuid.uuid4().hex, iso_time(now))
+    yield from write_rows(owner, "sources", {_source_key(name): plain(fresh)})
     return fresh
 
 
@@ -193,24 +188,23 @@ def take_in(
         SourceGone: If the source was erased meanwhile; nothing of the conversation is left then.
         LearningPaused: If the user has learning paused.
     """
-    namespace, thread_id = owner.namespace("sources"), source.thread_of(owner, conversation)
+    thread_id = source.thread_of(owner, conversation)
     key = f"talk.{digest(conversation.origin, conversation.id)[:32]}"
-    thread_epoch, (source_item, talk_item), control = yield from side_by_side(
+    thread_epoch, noted, control = yield from side_by_side(
         read_thread_epoch(source.unit(owner)),
-        read_many(namespace, [_source_key(source.name), key]),
+        read_rows(owner, "sources", [_source_key(source.name), key]),
         read_control(owner),
     )
-    epoch, zone = control.epoch, control.zone or UTC
-    current = _noted(ImportSource, source_item, epoch)
+    current, zone = _noted(ImportSource, noted), control.zone or UTC
     if current is None or current.token != source.token:
         raise SourceGone
     if not control.learning:
         raise LearningPaused
-    talk = _noted(_Progress, talk_item, epoch) or _Progress(source.name, thread_id, epoch)
+    talk = _noted(_Progress, noted) or _Progress(source.name, thread_id)
     if talk.source != source.name:
         return TakenIn(elsewhere=1)
     held = strip_scheduled(conversation.messages)
-    gone = yield from forgotten_messages(owner, epoch, thread_id, [one.id for one in held])
+    gone = yield from forgotten_messages(owner, thread_id, [one.id for one in held])
     dropped = with_replies(held, gone)
     # Whatever people changed by hand here, they changed after this was said.
     said = exchanges(replace(one, edit=INITIAL_EDIT) for one in held if one.id not in dropped)
@@ -218,7 +212,7 @@ def take_in(
     lead = {short_id(one.id) for one in conversation.messages[: conversation.goes_on]}
     ids = frozenset(short_id(one.id) for each in said for one in each) - lead
     if untold := [each for each in said if any(short_id(one.id) in ids - talk.told for one in each)]:
-        draft = JournalEntry(day_of(iso_time(now), zone), thread_id, (), epoch, source="turn")
+        draft = JournalEntry(day_of(iso_time(now), zone), thread_id, (), source="turn")
         strict = stricter(approval, control.approval)
         yield from append(owner, entries_of(draft, untold, zone, approval=strict, secrets=control.secrets))
     # What somebody pasted tells nothing of them, nor does the answer to it alone.
@@ -226,12 +220,12 @@ def take_in(
     to_learn = unseen((replace(one, seen=short_id(one.id) not in new) for each in said for one in each), ())
     if learn and to_learn:
         entry = Entry(
-            kind="turn", owner=owner, thread_id=thread_id, epoch=epoch, created=now, due=now, messages=to_learn
+            kind="turn", owner=owner, thread_id=thread_id, epoch=control.epoch, created=now, due=now, messages=to_learn
         )
         yield from outbox.record(entry, thread_epoch=thread_epoch)
     after = replace(talk, told=talk.told | ids, known=talk.known | ids if learn else talk.known)
     if after != talk:
-        yield [put(namespace, key, plain(after))]
+        yield from write_rows(owner, "sources", {key: plain(after)})
     queued, known = (len(new), talk.known) if learn else (0, talk.told)
     return TakenIn(len(ids - talk.told), queued, bool(queued), len(ids & known))
 
@@ -254,7 +248,7 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     """
     if (yield from read_source(owner, name)) is None:
         raise SourceNotFound(f"nothing was imported as {name!r}; GET /memory/sources lists what was")
-    unit, namespace = source_unit(owner, name), owner.namespace("sources")
+    unit = source_unit(owner, name)
 
     def is_gone(thread_id: str) -> bool:
         return unit_of(thread_id) == unit
@@ -266,8 +260,8 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     kept, restored = _take_back_facts(facts, is_gone)
     deleted = yield from forget_rows_of(facts, is_gone)
     yield from save(facts)
-    talks = yield from scan(namespace, where={"source": name})
-    yield [delete(namespace, key) for key in (_source_key(name), *(talk.key for talk in talks))]
+    talks = yield from read_rows(owner, "sources", where={"source": name})
+    yield from write_rows(owner, "sources", dict.fromkeys([_source_key(name), *(talk.key for talk in talks)]))
     threads = sorted({str(talk.value.get("thread_id")) for talk in talks})
     yield [delete(thread_namespace(thread_id), owner.due_key) for thread_id in threads]
     return TakenBack(len(cancelled) + deleted - kept, kept, restored)

@@ -40,7 +40,7 @@ def change_facts(
     looked_up = first_revisions(owner, [each.content for each in changes if each.content])
     looked_up += sorted({key for each in changes for key in _record_keys(thread_id, each)})
     facts, profile = yield from side_by_side(
-        read_fact_set(owner, looked_up, now=now, config=config), read_profile(owner, epoch)
+        read_fact_set(owner, looked_up, now=now, config=config), read_profile(owner)
     )
     # An erase came between the message and now: nothing that was said before it may be written.
     if facts.control.epoch != epoch:
@@ -53,7 +53,7 @@ def change_facts(
     if stricter(config.approval, facts.control.approval) != "off":
         sections = approved_sections(sections, profile, [fact.content for fact in facts.active()])
     outcome = apply(facts, extraction, thread_id)
-    yield from write_profile(owner, sections, epoch=epoch, now=now)
+    yield from write_profile(owner, sections, now)
     yield from save(facts, kept={section.name for section in sections})
     logger.info(
         "applied an extraction: created %d, confirmed %d, superseded %d, waiting %d, refused %s",
@@ -200,7 +200,6 @@ class _Applying:
             updated_at=now,
             source="conversation",
             status=status,
-            epoch=self._facts.control.epoch,
             thread_id=self._thread_id,
             message_ids=change.sources,
             valid_from=change.valid_from,

@@ -159,7 +159,6 @@ class Fact:
             `superseded` by another one, `ended`, or `evicted` at the limit.
         pinned: `True` if a person asked that it be kept.
         revision: Counts the edits, from 1.
-        epoch: The epoch of the user under which it was written.
         thread_id: The thread it was said in; empty if it was not extracted.
         message_ids: The user's messages it was taken from.
         replaced_by: Id of the fact that superseded it.
@@ -185,7 +184,6 @@ class Fact:
     status: Status = "active"
     pinned: Annotated[bool, Strict()] = False
     revision: Annotated[int, Field(strict=True, ge=1)] = 1
-    epoch: str = ""
     thread_id: str = ""
     message_ids: tuple[str, ...] = ()
     replaced_by: str = ""
@@ -268,7 +266,7 @@ def to_item(fact: Fact) -> dict[str, object]:
     return {**said, "schema": SCHEMA}
 
 
-def from_item(value: Mapping[str, object], *, epoch: str, created_at: str) -> Fact:
+def from_item(value: Mapping[str, object], *, created_at: str) -> Fact:
     """Return the fact of a store item, also of one that a person edited or added by hand.
 
     Content, category and confidence must be there and valid; what else is missing is filled in. An item without a
@@ -276,17 +274,16 @@ def from_item(value: Mapping[str, object], *, epoch: str, created_at: str) -> Fa
 
     Args:
         value: The item's value.
-        epoch: The epoch an item without one belongs to.
         created_at: The creation time (ISO 8601) of an item that has none.
 
     Raises:
         ValueError: If it cannot be read as a fact; the message names the field.
     """
     fact = read_as(Fact, {"source": min(BY_HAND), **value}, _NEEDED)
-    if fact.epoch and fact.created_at and fact.updated_at:
+    if fact.created_at and fact.updated_at:
         return fact
     created_at = fact.created_at or created_at
-    return replace(fact, epoch=fact.epoch or epoch, created_at=created_at, updated_at=fact.updated_at or created_at)
+    return replace(fact, created_at=created_at, updated_at=fact.updated_at or created_at)
 
 
 def checked_expiry(value: object) -> str:

@@ -30,6 +30,7 @@ from memory.facts.fact import (
     to_item,
 )
 from memory.facts.records import Confirmation, Confirmations, message_keys, text_key
+from memory.forms import plain
 from memory.namespaces import Kind, Owner
 from memory.text import normalize
 
@@ -312,7 +313,7 @@ class FactSet:
         self._note(dict.fromkeys(message_keys(messages), ""))
 
     def _note(self, keys: Mapping[str, str], **more: bool) -> None:
-        how = {"at": self.now, "edit": self.control.edit, "epoch": self.control.epoch, **more}
+        how = {"at": self.now, "edit": self.control.edit, **more}
         self.notes |= {key: {"fact_id": fact_id, **how} for key, fact_id in keys.items()}
 
     def leave(self, thread_id: str, gone: Iterable[str], back: Iterable[str]) -> None:
@@ -377,18 +378,14 @@ class FactSet:
         """
         puts: list[Op] = [self.control.put(self.owner)] if self.control is not self._control else []
         deletes: list[Op] = []
+        of_epoch = {"epoch": self.control.epoch}  # as `write_rows` does
         for kind, after in self._stored().items():
             before, place = self._before[kind], self.owner.namespace(kind)
             changed = {key: each for key, each in after.items() if each is not before.get(key, before)}
-            puts += [put(place, key, self._item(key, each)) for key, each in changed.items() if each]
+            puts += [put(place, key, {**_row(each), **of_epoch}) for key, each in changed.items() if each]
             gone = [key for key in {**before, **changed} if not after.get(key)]
             deletes = [*(delete(place, key) for key in gone), *deletes]
         return [*puts, *deletes]
-
-    def _item(self, key: str, value: Any) -> Mapping[str, object]:
-        if isinstance(value, Fact):
-            return to_item(value)
-        return value.to_item(key, self.control.epoch) if isinstance(value, Confirmations) else value
 
     @property
     def archived(self) -> list[Fact]:
@@ -406,6 +403,12 @@ class FactSet:
     def key_of(self, fact_id: str) -> str:
         """Return the store key of a fact."""
         return self.homes.get(fact_id, fact_id)
+
+
+def _row(value: Any) -> Mapping[str, object]:
+    if isinstance(value, Fact):
+        return to_item(value)
+    return plain(value) if isinstance(value, Confirmations) else value
 
 
 def history_key(fact: Fact) -> str:

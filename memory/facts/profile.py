@@ -1,14 +1,12 @@
 """The profile: six short texts about the user, one store item a section."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from langgraph.store.base import Item, Op
-
-from memory.control import count_edit
-from memory.door import StoreEffects, delete, put, scan, transaction
+from memory.control import count_edit, read_rows, write_rows
+from memory.door import StoreEffects, transaction
 from memory.facts.changes import Section, was_said_before
 from memory.facts.fact import Time
 from memory.facts.words import words
@@ -56,22 +54,20 @@ class StoredSection:
         kept = sorted({**self.past, **({self.revision: self.text} if self.revision else {})}.items())
         return replace(self, text=fitted_section(text), revision=self.revision + 1, past=dict(kept[-KEPT_REVISIONS:]))
 
-    def put(self, owner: Owner, name: str, *, epoch: str, now: str) -> Op:
-        """Return the write of the section."""
-        return put(owner.namespace("profile"), name, {**plain(self), "section": name, "updatedAt": now, "epoch": epoch})
+    def row(self, name: str, now: str) -> dict[str, object]:
+        """Return what the store keeps of the section."""
+        return {**plain(self), "section": name, "updatedAt": now}
 
 
 _NOTHING: Final = StoredSection("", 0)
 
 
-def read_profile(owner: Owner, epoch: str) -> StoreEffects[dict[str, StoredSection]]:
-    """Read the sections by name (`user.work`), in their order, also those that a person emptied."""
-    return sections_of((yield from scan(owner.namespace("profile"))), epoch)
+def read_profile(owner: Owner) -> StoreEffects[dict[str, StoredSection]]:
+    """Read the sections by name (`user.work`), in their order, also those that a person emptied.
 
-
-def sections_of(items: Iterable[Item], epoch: str) -> dict[str, StoredSection]:
-    """Return the sections of this epoch, of the items of the profile; what a hand garbled is none."""
-    found = of_items(StoredSection, items, epoch, ("text",))
+    What a hand garbled is none.
+    """
+    found = of_items(StoredSection, (yield from read_rows(owner, "profile")), ("text",))
     return {name: section for name in SECTIONS for item, section in found if item.key == name}
 
 
@@ -80,7 +76,7 @@ def texts_of(profile: Mapping[str, StoredSection]) -> dict[str, str]:
     return {name: section.text for name, section in profile.items() if section.text.strip()}
 
 
-def write_profile(owner: Owner, sections: Sequence[Section], *, epoch: str, now: str) -> StoreEffects[None]:
+def write_profile(owner: Owner, sections: Sequence[Section], now: str) -> StoreEffects[None]:
     """Write the sections that changed; an empty text deletes its section, an unknown name is ignored.
 
     What was said before a person wrote a section does not change it.
@@ -88,10 +84,9 @@ def write_profile(owner: Owner, sections: Sequence[Section], *, epoch: str, now:
     Args:
         owner: Whose profile.
         sections: What the sections are to say.
-        epoch: The user's current epoch.
         now: ISO 8601.
     """
-    stored = yield from read_profile(owner, epoch)
+    stored = yield from read_profile(owner)
     for section in sections:
         old = stored.get(section.name, _NOTHING)
         new = old.changed(section.text)
@@ -101,10 +96,8 @@ def write_profile(owner: Owner, sections: Sequence[Section], *, epoch: str, now:
         is_dated = old.edited_at and section.said_at
         if is_dated and (is_unread or was_said_before(section, old.edited_at, old.edit)):
             logger.info("left %s as a person wrote it", section.name)
-        elif new.text:
-            yield [new.put(owner, section.name, epoch=epoch, now=now)]
         else:
-            yield [delete(owner.namespace("profile"), section.name)]
+            yield from write_rows(owner, "profile", {section.name: new.row(section.name, now) if new.text else None})
 
 
 def approved_sections(
@@ -132,13 +125,13 @@ def approved_sections(
 
 
 @transaction
-def edit_section(owner: Owner, name: str, text: str, *, epoch: str, now: str) -> StoreEffects[None]:
+def edit_section(owner: Owner, name: str, text: str, now: str) -> StoreEffects[None]:
     """Write a section as a person wants it; an empty text empties it, with its past."""
     edit = yield from count_edit(owner)
-    stored = yield from read_profile(owner, epoch)
+    stored = yield from read_profile(owner)
     new = stored.get(name, _NOTHING).changed(text)
     new = replace(new, past=new.past if new.text else {}, edited_at=now, edit=edit, by_hand=new.text)
-    yield [new.put(owner, name, epoch=epoch, now=now)]
+    yield from write_rows(owner, "profile", {name: new.row(name, now)})
 
 
 def base_of(text: str) -> str:
@@ -146,16 +139,15 @@ def base_of(text: str) -> str:
     return digest("section", text)[:16]
 
 
-def drop_sections(owner: Owner, epoch: str, is_gone: Callable[[str, str], bool]) -> StoreEffects[None]:
+def drop_sections(owner: Owner, is_gone: Callable[[str, str], bool]) -> StoreEffects[None]:
     """Delete the sections of which one text, the newest or an older one, goes, as name and text tell."""
-    sections = yield from read_profile(owner, epoch)
-    names = [
+    sections = yield from read_profile(owner)
+    gone = [
         name
         for name, section in sections.items()
         if section.text and any(is_gone(name, text) for text in (section.text, section.by_hand, *section.past.values()))
     ]
-    if names:
-        yield [delete(owner.namespace("profile"), name) for name in names]
+    yield from write_rows(owner, "profile", dict.fromkeys(gone))
 
 
 def fitted_section(text: str) -> str:

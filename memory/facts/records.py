@@ -11,7 +11,6 @@ from typing import Final, Self
 
 from langgraph.store.base import Item
 
-from memory.forms import plain
 from memory.text import digest, normalize
 
 # What keys of deletion records, and of a person's answers about past messages (`memory.recall.past`), begin with.
@@ -54,10 +53,6 @@ class Confirmations:
         """Return these without those from erased threads; those that are only counted have no thread, and stay."""
         kept = tuple(each for each in self.said if not is_gone(each.thread_id))
         return replace(self, count=max(len(kept), self.count - len(self.said) + len(kept)), said=kept)
-
-    def to_item(self, fact_id: str, epoch: str) -> dict[str, object]:
-        """Return the JSON form of a fact's confirmations that the store keeps."""
-        return {**plain(self), "id": fact_id, "epoch": epoch}
 
 
 def is_revision(item: Item) -> bool:

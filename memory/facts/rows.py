@@ -10,8 +10,8 @@ from typing import Final, Self
 from langgraph.store.base import Item
 
 from memory.config import MemoryConfig
-from memory.control import read_control, read_epoch
-from memory.door import StoreEffects, delete, read_many, scan, side_by_side
+from memory.control import read_control, read_rows
+from memory.door import StoreEffects, delete, scan, side_by_side
 from memory.facts.chain import by_time
 from memory.facts.fact import (
     Fact,
@@ -23,10 +23,10 @@ from memory.facts.fact import (
     strongest_first,
 )
 from memory.facts.fact_set import FactSet
-from memory.facts.profile import StoredSection, drop_sections, sections_of, texts_of
+from memory.facts.profile import StoredSection, drop_sections, read_profile, texts_of
 from memory.facts.records import ANSWER, DELETION, Confirmations, is_revision, message_keys
 from memory.facts.words import words
-from memory.forms import belongs, of_items
+from memory.forms import of_items
 from memory.namespaces import Owner
 from memory.screening.door import may_be_shown
 
@@ -59,15 +59,13 @@ def read_fact_set(
         now: When that is, ISO 8601; without it, nothing has waited too long.
         config: The limit, which categories are protected, and how long facts wait for a yes.
     """
-    history, again = owner.namespace("history"), owner.namespace("confirmations")
     control, rows, past, said = yield from side_by_side(
         read_control(owner),
-        scan(owner.namespace("facts")),
-        scan(history) if whole else read_many(history, looked_up or ()),
-        read_many(again, ()) if looked_up is None and not whole else scan(again),
+        read_rows(owner, "facts"),
+        read_rows(owner, "history", None if whole else looked_up or ()),
+        read_rows(owner, "confirmations", () if looked_up is None and not whole else None),
     )
-    items = [item for item in past if item and belongs(item.value, control.epoch)]
-    facts, homes = _rows_in(owner, rows, control.epoch)
+    facts, homes = _rows_in(owner, rows)
     return FactSet(
         owner,
         facts,
@@ -75,29 +73,28 @@ def read_fact_set(
         control=control,
         config=config or MemoryConfig(),
         now=now,
-        past=sorted((fact for _, fact in _read(filter(is_revision, items), control.epoch)), key=by_time),
-        notes={item.key: item.value for item in items if not is_revision(item)},
-        said=_confirmations_in(said, control.epoch),
+        past=sorted((fact for _, fact in _read(filter(is_revision, past))), key=by_time),
+        notes={item.key: item.value for item in past if not is_revision(item)},
+        said=_confirmations_in(said),
     )
 
 
 def read_confirmations(owner: Owner) -> StoreEffects[dict[str, Confirmations]]:
     """Read how often each of an owner's facts was said again, by their ids: for who has the facts already."""
-    epoch, items = yield from side_by_side(read_epoch(owner), scan(owner.namespace("confirmations")))
-    return _confirmations_in(items, epoch)
+    return _confirmations_in((yield from read_rows(owner, "confirmations")))
 
 
-def _confirmations_in(items: Iterable[Item | None], epoch: str) -> dict[str, Confirmations]:
-    return {item.key: said for item, said in of_items(Confirmations, items, epoch, ())}
+def _confirmations_in(items: Iterable[Item]) -> dict[str, Confirmations]:
+    return {item.key: said for item, said in of_items(Confirmations, items, ())}
 
 
-def _rows_in(owner: Owner, items: Sequence[Item], epoch: str) -> tuple[dict[str, Fact], dict[str, str]]:
+def _rows_in(owner: Owner, items: Sequence[Item]) -> tuple[dict[str, Fact], dict[str, str]]:
     """Return facts by their ids, and the keys of those that a hand put elsewhere than under their ids."""
     rows: dict[str, Fact] = {}
     homes: dict[str, str] = {}
     ours = {item.key for item in items if is_fact_id(item.key)}
     # Rows of our own writes first: where a hand copied one, the copy gets another id.
-    for item, fact in _read(sorted(items, key=lambda item: item.key not in ours), epoch):
+    for item, fact in _read(sorted(items, key=lambda item: item.key not in ours)):
         own = item.key if item.key in ours else fact.id
         ids = chain([own] if own else [], fact_ids(owner.due_key, fact.content))
         fact_id = next(each for each in ids if each not in rows)
@@ -118,12 +115,11 @@ def within_bound(active: Sequence[Fact]) -> list[Fact]:
     return [fact for fact, chars in zip(strongest, read, strict=True) if chars <= _JUDGED_CHARS]
 
 
-def _read(items: Iterable[Item], epoch: str) -> Iterator[tuple[Item, Fact]]:
+def _read(items: Iterable[Item]) -> Iterator[tuple[Item, Fact]]:
     unreadable = []
     for item in items:
         try:
-            if belongs(item.value, epoch):
-                yield item, from_item(item.value, epoch=epoch, created_at=item.created_at.isoformat())
+            yield item, from_item(item.value, created_at=item.created_at.isoformat())
         except ValueError as error:
             unreadable.append(f"{item.key:.64} (bad {str(error).partition(' ')[0]})")
     if unreadable:
@@ -151,7 +147,7 @@ def save(facts: FactSet, kept: Collection[str] = ()) -> StoreEffects[None]:
         return name not in kept and any(each and len(each & said) >= _REPEATS * len(each) for each in gone)
 
     if gone:
-        yield from drop_sections(facts.owner, facts.control.epoch, is_about)
+        yield from drop_sections(facts.owner, is_about)
 
 
 def _trim_history(owner: Owner) -> StoreEffects[None]:
@@ -170,18 +166,10 @@ def _trim_history(owner: Owner) -> StoreEffects[None]:
         yield surplus
 
 
-def read_notes(owner: Owner, epoch: str, keys: Iterable[str]) -> StoreEffects[frozenset[str]]:
-    """Return those of these keys under which it is recorded that something was deleted in this epoch."""
-    items = yield from read_many(owner.namespace("history"), sorted(keys))
-    return frozenset(item.key for item in items if item and belongs(item.value, epoch))
-
-
-def forgotten_messages(
-    owner: Owner, epoch: str, thread_id: str, message_ids: Sequence[str]
-) -> StoreEffects[frozenset[str]]:
+def forgotten_messages(owner: Owner, thread_id: str, message_ids: Iterable[str]) -> StoreEffects[frozenset[str]]:
     """Find the messages of a thread that a deleted fact came from."""
     keys = message_keys({thread_id: message_ids})
-    return frozenset(keys[key] for key in (yield from read_notes(owner, epoch, keys)))
+    return frozenset(keys[item.key] for item in (yield from read_rows(owner, "history", keys)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +199,8 @@ def read_snapshot(owner: Owner) -> StoreEffects[MemorySnapshot]:
     Texts that must not stand in a prompt are left out, as somebody edited the store by hand: secrets and orders, unless
     a person released them from quarantine.
     """
-    facts, items = yield from side_by_side(read_fact_set(owner), scan(owner.namespace("profile")))
-    active, sections = facts.active(), sections_of(items, facts.control.epoch)
+    facts, sections = yield from side_by_side(read_fact_set(owner), read_profile(owner))
+    active = facts.active()
     shown = tuple(filter(may_be_used, within_bound(active)))
     profile = {
         name: replace(section, past={at: text for at, text in section.past.items() if may_be_shown(text)})

@@ -71,8 +71,7 @@ def create(
     until, said = checked_expiry(expires_at), given["content"]
     is_suspect = admitted(said, "content") is not None or facts.control.secrets.are_in(said)
     status: Status = "quarantined" if is_suspect and not facts.saying(said) else "active"
-    now, epoch = facts.now, facts.control.epoch
-    return write(facts, Fact(**given, created_at=now, updated_at=now, epoch=epoch, status=status, valid_to=until))
+    return write(facts, Fact(**given, created_at=facts.now, updated_at=facts.now, status=status, valid_to=until))
 
 
 def write(facts: FactSet, draft: Fact) -> Fact:

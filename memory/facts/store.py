@@ -117,7 +117,7 @@ class FactEffects:
         facts = yield from self.read(whole=status in HISTORY)
         vectors = {}
         if question is not None:
-            vectors = yield from read_vectors(self.owner, facts.control.epoch, question.embedder)
+            vectors = yield from read_vectors(self.owner, question.embedder)
         found = search_facts(facts.listed(status), query, question, vectors, only_asked=only_asked)
         return found[: None if limit is None else max(0, limit)]
 

@@ -10,13 +10,13 @@ from functools import partial
 
 from langgraph.store.base import BaseStore, Item, MatchCondition
 
-from memory.control import change_control, read_control, read_epoch
-from memory.door import Batch, StoreEffects, arun, delete, list_namespaces, put, run, scan, side_by_side, transaction
+from memory.control import change_control, read_control, read_rows, write_rows
+from memory.door import Batch, StoreEffects, arun, delete, list_namespaces, run, scan, side_by_side, transaction
 from memory.facts.chain import Chain
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import read_fact_set, save
 from memory.forget.threads import write_thread_epoch
-from memory.forms import belongs
+from memory.forms import plain
 from memory.journal.journal import read_journal, redact_journal, revision_drop, write_lines
 from memory.message import StoredMessage, find_gone, iso_time
 from memory.namespaces import DUE, Kind, Owner, is_imported, owner_of, thread_namespace
@@ -90,15 +90,13 @@ def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool]) -> StoreEffec
         facts: The owner's facts; one that is not of these threads any more, the caller writes anew behind this.
         is_gone: Says which threads, by their ids.
     """
-    owner, epoch = facts.owner, facts.control.epoch
-    every: Sequence[list[Item]] = yield from side_by_side(*(scan(owner.namespace(kind)) for kind in _OF_THREADS))
+    owner = facts.owner
+    every: Sequence[list[Item]] = yield from side_by_side(*(read_rows(owner, kind) for kind in _OF_THREADS))
     profile, *found = every
-    yield [
-        put(owner.namespace("confirmations"), key, left.to_item(key, epoch))
-        for key, each in facts.said.items()
-        if (left := each.without_threads(is_gone)) != each
-    ]
-    rows = [item for items in found for item in items if belongs(item.value, epoch) and is_gone(_thread_of(item))]
+    left = {key: (each, each.without_threads(is_gone)) for key, each in facts.said.items()}
+    changed = {key: plain(now) for key, (was, now) in left.items() if now != was}
+    yield from write_rows(owner, "confirmations", changed)
+    rows = [item for items in found for item in items if is_gone(_thread_of(item))]
     if not rows:
         return 0
     stay = {fact.id for fact in facts.rows.values() if not is_gone(fact.thread_id)}
@@ -107,8 +105,8 @@ def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool]) -> StoreEffec
     yield [
         *(delete(item.namespace, item.key) for item in (*profile, *rows) if item.namespace[-1] != "journal"),
         delete(owner.namespace("journal"), PROGRESS_KEY),
-        *(delete(owner.namespace("confirmations"), str(each)) for each in ids),
     ]
+    yield from write_rows(owner, "confirmations", dict.fromkeys(map(str, ids)))
     return len(rows)
 
 
@@ -155,27 +153,27 @@ def _forget_words(
         is_gone: Says which messages go, by their threads.
         is_told: Says which sections go.
     """
-    owner, epoch = facts.owner, facts.control.epoch
-    gone = find_gone((yield from _read_conversations(owner, epoch)), is_gone)
+    owner = facts.owner
+    gone = find_gone((yield from _read_conversations(owner)), is_gone)
     if gone:
         facts.bar_messages(gone)
     yield from save(facts)
     changed = yield from redact_journal(owner, gone)
     yield from outbox.redact(owner, gone)
-    yield from untell(owner, epoch, changed, is_told)
+    yield from untell(owner, changed, is_told)
 
 
 def threads_telling(owner: Owner, chain: Chain) -> StoreEffects[frozenset[str]]:
     """Return the threads that hold the words of facts, as far as the journal and pending updates tell."""
     if not chain.ids:
         return frozenset()
-    conversations = yield from _read_conversations(owner, (yield from read_epoch(owner)))
+    conversations = yield from _read_conversations(owner)
     return frozenset(chain.sources) | find_gone(conversations, chain.is_in).keys()
 
 
-def _read_conversations(owner: Owner, epoch: str) -> StoreEffects[list[tuple[str, tuple[StoredMessage, ...]]]]:
+def _read_conversations(owner: Owner) -> StoreEffects[list[tuple[str, tuple[StoredMessage, ...]]]]:
     # Journal and pending updates hold a fact's words also in messages that it did not come from.
-    journal = yield from read_journal(owner, epoch)
+    journal = yield from read_journal(owner)
     entries = yield from outbox.read_entries(owner)
     told = [(entry.thread_id, entry.messages) for entry in journal]
     return [*told, *((entry.thread_id, entry.messages) for entry in entries)]

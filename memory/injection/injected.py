@@ -7,8 +7,8 @@ from typing import Annotated, Final, Self
 from pydantic import Field
 
 from memory import prompts
-from memory.control import read_control
-from memory.door import StoreEffects, read_many, side_by_side
+from memory.control import read_control, read_rows
+from memory.door import StoreEffects, side_by_side
 from memory.facts.fact import Fact
 from memory.facts.rows import MemorySnapshot, read_snapshot
 from memory.forms import read_as
@@ -126,12 +126,12 @@ def read_snapshot_with(owner: Owner, lines: Sequence[Line]) -> StoreEffects[Memo
     """
     keys = list(dict.fromkeys(entry for entry, _ in lines))
     snapshot, items, control = yield from side_by_side(
-        read_snapshot(owner), read_many(owner.namespace("journal"), keys), read_control(owner)
+        read_snapshot(owner), read_rows(owner, "journal", keys), read_control(owner)
     )
     wanted = {line for _, line in lines}
     texts = {
         document.id: text
-        for entry in entries_in(items, snapshot.epoch).values()
+        for entry in entries_in(items).values()
         for document in turn_documents(entry)
         if document.id in wanted and (text := line_of(document))
     }

@@ -25,7 +25,6 @@ class JournalEntry:
         day: The user's calendar day on which it began, ISO 8601.
         thread_id: The thread it was said in.
         messages: What was said, oldest first.
-        epoch: The user's epoch when it was written down.
         model: Which model may read it, as `provider:model`; empty means the deployment's own.
         written: The user's day on which it was written down, or left the context by a summary, which may be long
             after; empty means the same day.
@@ -40,7 +39,6 @@ class JournalEntry:
     day: str
     thread_id: str
     messages: Annotated[tuple[StoredMessage, ...], Field(min_length=1)]
-    epoch: str
     model: str = ""
     written: str = ""
     source: LineSource = "cut"

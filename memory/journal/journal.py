@@ -13,8 +13,8 @@ from typing import Annotated, Final
 from langgraph.store.base import Item, PutOp
 from pydantic import Field
 
-from memory.control import INITIAL_EPOCH, Control, count_edit, read_control
-from memory.door import StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
+from memory.control import INITIAL_EPOCH, Control, count_edit, read_control, read_rows, write_rows
+from memory.door import StoreEffects, delete, put, read, scan, side_by_side, transaction
 from memory.forms import of_item, of_items, plain
 from memory.journal.entry import JournalEntry, entry_key, outdated
 from memory.namespaces import Owner
@@ -66,33 +66,27 @@ def _revision_key(owner: Owner) -> str:
 
 def write_lines(owner: Owner, changed: Mapping[str, JournalEntry | None]) -> StoreEffects[None]:
     """Write entries by their keys, and delete the others, as a part of what a caller writes, with the revision."""
-    namespace = owner.namespace("journal")
     if changed:
         revision = (yield from read_revision(owner)).changed(sorted(changed))
-        yield [
-            *(put(namespace, key, plain(each)) if each else delete(namespace, key) for key, each in changed.items()),
-            put(owner.control, _revision_key(owner), plain(revision)),
-        ]
+        yield from write_rows(owner, "journal", {key: plain(each) if each else None for key, each in changed.items()})
+        yield [put(owner.control, _revision_key(owner), plain(revision))]
 
 
 def read_held(
-    owner: Owner, epoch: str, thread_id: str, message_ids: Iterable[str], *, whole_thread: bool
+    owner: Owner, thread_id: str, message_ids: Iterable[str], *, whole_thread: bool
 ) -> StoreEffects[dict[str, JournalEntry]]:
     """Read what the journal has of some messages, by key, and in the same batch the revision that a write will read.
 
     Args:
         owner: Whose journal.
-        epoch: The epoch under which it was written.
         thread_id: Their thread.
         message_ids: The messages. Of an exchange, one of them has to be the first.
         whole_thread: Read all that the journal has of the thread: a summary may cut between a message and its answer.
     """
-    namespace, keys = owner.namespace("journal"), [entry_key(thread_id, each) for each in message_ids]
-    found: StoreEffects[Sequence[Item | None]] = read_many(namespace, keys)
-    if whole_thread:
-        found = scan(namespace, where={"thread_id": thread_id})
+    keys, where = [entry_key(thread_id, each) for each in message_ids], {"thread_id": thread_id}
+    found = read_rows(owner, "journal", where=where) if whole_thread else read_rows(owner, "journal", keys)
     items, _ = yield from side_by_side(found, read_revision(owner))
-    return entries_in(items, epoch)
+    return entries_in(items)
 
 
 def tell(owner: Owner, held: Mapping[str, JournalEntry], fresh: Iterable[JournalEntry]) -> StoreEffects[None]:
@@ -125,7 +119,7 @@ def hold_repeats(owner: Owner, before: Control) -> StoreEffects[None]:
     control = yield from read_control(owner)
     if control.secrets == before.secrets:
         return
-    told = yield from read_journal(owner, control.epoch)
+    told = yield from read_journal(owner)
     changed = {each.key: now for each in told if (now := each.screened((), control.secrets)) != each}
     yield from write_lines(owner, changed)
     if changed:  # by it, who holds the journal in memory knows that they must leave these out
@@ -136,21 +130,19 @@ def hold_repeats(owner: Owner, before: Control) -> StoreEffects[None]:
 def append(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[None]:
     """Write the entries; one that is there already gains the messages that it lacks (`JournalEntry.joined`)."""
     if entries:
-        held = yield from read_journal_entries(owner, entries[0].epoch, [entry.key for entry in entries])
+        held = yield from read_journal_entries(owner, [entry.key for entry in entries])
         yield from tell(owner, {each.key: each for each in held}, entries)
 
 
-def read_journal(owner: Owner, epoch: str, since: str = "") -> StoreEffects[list[JournalEntry]]:
-    """Read the entries from the given day (ISO 8601) on, oldest first."""
-    items = yield from scan(owner.namespace("journal"))
-    found = [entry for entry in entries_in(items, epoch).values() if entry.day >= since]
+def read_journal(owner: Owner) -> StoreEffects[list[JournalEntry]]:
+    """Read all entries, oldest first."""
+    found = entries_in((yield from read_rows(owner, "journal"))).values()
     return sorted(found, key=lambda entry: (entry.day, entry.messages[0].time, entry.key))
 
 
-def read_journal_entries(owner: Owner, epoch: str, keys: Sequence[str]) -> StoreEffects[list[JournalEntry]]:
+def read_journal_entries(owner: Owner, keys: Sequence[str]) -> StoreEffects[list[JournalEntry]]:
     """Read the entries of these keys, in their order; those that are gone are left out."""
-    items = yield from read_many(owner.namespace("journal"), keys)
-    return [*entries_in(items, epoch).values()]
+    return [*entries_in((yield from read_rows(owner, "journal", keys))).values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,16 +168,14 @@ def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[Jo
         known: What the caller has. A revision that cannot be followed reads everything.
     """
     now = yield from read_revision(owner)
-    keys, namespace = now.keys_since(known.revision) if known else None, owner.namespace("journal")
-    if keys is None:
-        return JournalView(now, entries_in((yield from scan(namespace)), now.epoch), is_whole=True)
-    entries = entries_in((yield from read_many(namespace, sorted(keys))), now.epoch)
-    return JournalView(now, {**dict.fromkeys(keys), **entries}, is_whole=False)
+    keys = now.keys_since(known.revision) if known else None
+    entries = entries_in((yield from read_rows(owner, "journal", None if keys is None else sorted(keys))))
+    return JournalView(now, {**dict.fromkeys(keys or ()), **entries}, is_whole=keys is None)
 
 
-def entries_in(items: Iterable[Item | None], epoch: str | None = None) -> dict[str, JournalEntry]:
-    """Return the entries of this epoch, or of any, by key; what is gone, or was garbled by a hand, is none."""
-    return {item.key: replace(entry, place=item.key) for item, entry in of_items(JournalEntry, items, epoch)}
+def entries_in(items: Iterable[Item]) -> dict[str, JournalEntry]:
+    """Return the entries by key; what was garbled by a hand is none."""
+    return {item.key: replace(entry, place=item.key) for item, entry in of_items(JournalEntry, items)}
 
 
 def prune(owner: Owner, today: str, days: int, max_bytes: int) -> StoreEffects[int]:
@@ -198,7 +188,7 @@ def prune(owner: Owner, today: str, days: int, max_bytes: int) -> StoreEffects[i
 
 def redact_journal(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[list[JournalEntry]]:
     """Take messages, by thread, out of the journal, and entries that hold nothing else; return those that changed."""
-    every = entries_in((yield from scan(owner.namespace("journal")))).values()
+    every = entries_in((yield from read_rows(owner, "journal"))).values()
     left = [(entry, entry.without(gone.get(entry.thread_id, ()))) for entry in every]
     yield from write_lines(owner, {entry.key: now for entry, now in left if now != entry})
     return [entry for entry, now in left if now != entry]

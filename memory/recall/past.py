@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from memory.config import HOLDS, Hold
-from memory.control import count_edit
-from memory.door import StoreEffects, delete, put, side_by_side, transaction
+from memory.control import count_edit, write_rows
+from memory.door import StoreEffects, side_by_side, transaction
 from memory.facts.chain import Chain, linked
 from memory.facts.fact import HELD, may_be_used
 from memory.facts.fact_set import FactSet
@@ -47,9 +47,9 @@ class Untold(NamedTuple):
     is_asked: bool = False
 
 
-def read_past(owner: Owner, epoch: str) -> StoreEffects[list[JournalEntry]]:
+def read_past(owner: Owner) -> StoreEffects[list[JournalEntry]]:
     """Read what of an owner's journal may be told again, oldest first."""
-    entries, facts = yield from side_by_side(read_journal(owner, epoch), read_fact_set(owner, whole=True))
+    entries, facts = yield from side_by_side(read_journal(owner), read_fact_set(owner, whole=True))
     return _told_of(facts, entries)
 
 
@@ -157,22 +157,18 @@ def _lifted(entry: JournalEntry, told: dict[Place, frozenset[str]], released: se
 
 
 @transaction
-def write_answer(
-    owner: Owner, epoch: str, entries: Iterable[JournalEntry], *, yes: bool | None, now: str
-) -> StoreEffects[None]:
+def write_answer(owner: Owner, entries: Iterable[JournalEntry], *, yes: bool | None, now: str) -> StoreEffects[None]:
     """Write what the user says about entries that wait: they may be told again, or not. The last answer counts.
 
     Args:
         owner: Whose memory.
-        epoch: The user's current epoch.
         entries: Those that are answered.
         yes: Whether they may be told; `None` takes the answer back.
         now: ISO 8601.
     """
-    history, value = owner.namespace("history"), {"yes": yes, "at": now, "epoch": epoch}
     keys = [_answer_key(entry, one) for entry in entries for one in entry.screened().held]
     if keys:
-        yield [delete(history, key) if yes is None else put(history, key, value) for key in keys]
+        yield from write_rows(owner, "history", dict.fromkeys(keys, None if yes is None else {"yes": yes, "at": now}))
         # Who read the journal before this has to read it again, and prompts that show the lines choose anew.
         yield from count_edit(owner)
 

@@ -20,11 +20,11 @@ from typing import Any, Final, Self
 
 from langgraph.store.base import Item
 
-from memory.control import read_epoch
-from memory.door import StoreEffects, delete, put, read_many, scan, side_by_side, transaction
+from memory.control import read_rows, write_rows
+from memory.door import StoreEffects, scan, side_by_side, transaction
 from memory.facts.fact import from_item
 from memory.facts.rows import read_fact_set
-from memory.forms import belongs, read_as
+from memory.forms import read_as
 from memory.journal.entry import JournalEntry
 from memory.namespaces import Owner, vectors_key
 from memory.recall.documents import turn_documents
@@ -153,20 +153,19 @@ def vector_key(text: str) -> str:
     return digest("vector", text)[:24]
 
 
-def read_vectors(owner: Owner, epoch: str, embedder: str) -> StoreEffects[dict[str, bytes]]:
+def read_vectors(owner: Owner, embedder: str) -> StoreEffects[dict[str, bytes]]:
     """Read the vectors of one embedder, as they are kept, by `vector_key`; those of another length are left out."""
-    items = yield from scan(owner.namespace("vectors"))
     found: dict[str, bytes] = {}
-    for item in items:
-        found.update(_kept_in(item, epoch, embedder))
+    for item in (yield from read_rows(owner, "vectors")):
+        found.update(_kept_in(item, embedder))
     length = len(next(iter(found.values()), b""))
     return {key: vector for key, vector in found.items() if len(vector) == length}
 
 
-def _kept_in(item: Item, epoch: str, embedder: str) -> dict[str, bytes]:
+def _kept_in(item: Item, embedder: str) -> dict[str, bytes]:
     """Return the vectors that an item holds of an embedder, by `vector_key`; none where a hand garbled it."""
     kept = item.value.get("vectors")
-    if item.value.get("embedder") != embedder or not belongs(item.value, epoch) or not isinstance(kept, Mapping):
+    if item.value.get("embedder") != embedder or not isinstance(kept, Mapping):
         return {}
     try:
         found = {str(key): base64.b64decode(vector, validate=True) for key, vector in kept.items()}
@@ -190,13 +189,12 @@ def make_vectors(owner: Owner, embedder: str, embed: Callable[[Sequence[str]], S
         embed: Returns the vectors of texts, as they are kept; it may block.
     """
     facts, stored = yield from side_by_side(read_fact_set(owner), scan(owner.namespace("vectors")))
-    epoch = facts.control.epoch
-    journal = yield from read_past(owner, epoch)
+    journal = yield from read_past(owner)
     texts: _Texts = {
         **{("facts", facts.key_of(fact.id)): (fact.content,) for fact in facts.active()},
         **{("journal", entry.key): _of_entry(entry) for entry in journal},
     }
-    there = {item.key: _kept_in(item, epoch, embedder).keys() for item in stored}
+    there = {item.key: _kept_in(item, embedder).keys() for item in stored}
     if orphans := there.keys() - {vectors_key(*name) for name in texts}:
         yield from _drop(owner, orphans)
     made = 0
@@ -205,46 +203,41 @@ def make_vectors(owner: Owner, embedder: str, embed: Callable[[Sequence[str]], S
         some = {name: texts[name] for name in lacking[start : start + _ITEMS_AT_ONCE]}
         wanted = list(dict.fromkeys(text for said in some.values() for text in said))
         vectors = dict(zip(wanted, embed(wanted), strict=True))
-        yield from _write(owner, epoch, embedder, some, vectors)
+        yield from _write(owner, embedder, some, vectors)
         made += len(wanted)
     return made
 
 
 @transaction
 def _drop(owner: Owner, keys: Iterable[str]) -> StoreEffects[None]:
-    yield [delete(owner.namespace("vectors"), key) for key in keys]
+    yield from write_rows(owner, "vectors", dict.fromkeys(keys))
 
 
 @transaction
-def _write(owner: Owner, epoch: str, embedder: str, texts: _Texts, vectors: Mapping[str, bytes]) -> StoreEffects[None]:
+def _write(owner: Owner, embedder: str, texts: _Texts, vectors: Mapping[str, bytes]) -> StoreEffects[None]:
     """Write the vectors of items, but of what was erased, or says something else, since they were read."""
-    now, *found = yield from side_by_side(
-        read_epoch(owner),
-        read_many(owner.namespace("facts"), [key for kind, key in texts if kind == "facts"]),
-        read_many(owner.namespace("journal"), [key for kind, key in texts if kind == "journal"]),
+    found = yield from side_by_side(
+        read_rows(owner, "facts", [key for kind, key in texts if kind == "facts"]),
+        read_rows(owner, "journal", [key for kind, key in texts if kind == "journal"]),
     )
-    there = {(str(item.namespace[-1]), item.key): _indexed_of(item, now) for items in found for item in items if item}
-    encoded = {text: base64.b64encode(vector).decode() for text, vector in vectors.items()}
-    yield [
-        put(
-            owner.namespace("vectors"),
-            vectors_key(*name),
-            # As text, for not every store can keep bytes.
-            {"embedder": embedder, "vectors": {vector_key(text): encoded[text] for text in said}, "epoch": epoch},
-        )
+    there = {(str(item.namespace[-1]), item.key): _indexed_of(item) for items in found for item in items}
+    # As text, for not every store can keep bytes.
+    kept = {text: (vector_key(text), base64.b64encode(vector).decode()) for text, vector in vectors.items()}
+    rows = {
+        vectors_key(*name): {"embedder": embedder, "vectors": dict(kept[text] for text in said)}
         for name, said in texts.items()
         # An entry may hold more than may be told of it.
-        if now == epoch and set(said) <= set(there.get(name, ()))
-    ]
+        if set(said) <= set(there.get(name, ()))
+    }
+    yield from write_rows(owner, "vectors", rows)
 
 
-def _indexed_of(item: Item, epoch: str) -> Sequence[str]:
+def _indexed_of(item: Item) -> Sequence[str]:
     """Return what an index has of a fact or a journal entry; nothing where a hand garbled it meanwhile."""
     with suppress(ValueError):
-        if belongs(item.value, epoch):
-            if item.namespace[-1] == "journal":
-                return _of_entry(read_as(JournalEntry, item.value))
-            return (from_item(item.value, epoch=epoch, created_at=item.created_at.isoformat()).content,)
+        if item.namespace[-1] == "journal":
+            return _of_entry(read_as(JournalEntry, item.value))
+        return (from_item(item.value, created_at=item.created_at.isoformat()).content,)
     return ()
 
 

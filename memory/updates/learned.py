@@ -11,10 +11,11 @@ from typing import Final, Self
 from langgraph.store.base import Op
 
 from memory.config import MemoryConfig
+from memory.control import read_rows, write_rows
 from memory.door import StoreEffects, put, read
 from memory.facts import rules
 from memory.facts.rows import read_fact_set, save
-from memory.forms import belongs, of_item, plain
+from memory.forms import of_item, plain
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner, thread_namespace
 from memory.text import digest, flush_hash
@@ -89,10 +90,10 @@ def turn_to_branch(
     # What was left has taught nothing: said again, the same words are read again.
     left = {known[each] for each in gone}
     again = {flush_hash(one.role, one.text) for one, words in said.items() if words in left or one.id in rewritten}
-    flushed = (yield from read_flushed(draft.owner, draft.thread_id, draft.epoch)) if again else {}
+    flushed = (yield from read_flushed(draft.owner, draft.thread_id)) if again else {}
     if not again.isdisjoint(flushed):
         kept = [each for each in flushed if each not in again]
-        yield from write_flushed(draft.owner, draft.thread_id, draft.epoch, kept)
+        yield from write_flushed(draft.owner, draft.thread_id, kept)
     if was == gone and not rewritten:
         return
     facts = yield from read_fact_set(draft.owner, whole=True, now=iso_time(draft.created), config=config)
@@ -100,17 +101,15 @@ def turn_to_branch(
     yield from save(facts)
 
 
-def read_flushed(owner: Owner, thread_id: str, epoch: str) -> StoreEffects[dict[str, None]]:
+def read_flushed(owner: Owner, thread_id: str) -> StoreEffects[dict[str, None]]:
     """Read the hashes of what was flushed in a thread, in the order in which it was, to be looked up."""
-    item = yield from read(owner.namespace("seen"), _flushed_key(thread_id))
-    hashes = item.value.get("hashes") if item and belongs(item.value, epoch) else None
-    return dict.fromkeys(map(str, hashes)) if isinstance(hashes, list) else {}
+    found = [item.value.get("hashes") for item in (yield from read_rows(owner, "seen", [_flushed_key(thread_id)]))]
+    return {str(each): None for hashes in found if isinstance(hashes, list) for each in hashes}
 
 
-def write_flushed(owner: Owner, thread_id: str, epoch: str, flushed: Sequence[str]) -> StoreEffects[None]:
+def write_flushed(owner: Owner, thread_id: str, flushed: Sequence[str]) -> StoreEffects[None]:
     """Write what was flushed in a thread: it is never read again."""
-    value = {"thread_id": thread_id, "hashes": [*flushed], "epoch": epoch}
-    yield [put(owner.namespace("seen"), _flushed_key(thread_id), value)]
+    yield from write_rows(owner, "seen", {_flushed_key(thread_id): {"thread_id": thread_id, "hashes": [*flushed]}})
 
 
 def _flushed_key(thread_id: str) -> str:

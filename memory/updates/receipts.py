@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from itertools import starmap
 from typing import Any, Self
 
-from memory.control import read_epoch
-from memory.door import StoreEffects, delete, put, scan, side_by_side
+from memory.control import read_rows, write_rows
+from memory.door import StoreEffects
 from memory.facts.changes import Outcome, reasons
 from memory.forms import of_items, plain
 from memory.namespaces import Owner
@@ -35,7 +35,6 @@ class UpdateReceipt:
         refused: Why facts were not stored.
         messages: Ids of the messages that were new.
         waiting: Ids of facts that wait for the user's yes.
-        epoch: The user's epoch when the messages were said.
     """
 
     time: str
@@ -46,7 +45,6 @@ class UpdateReceipt:
     refused: tuple[ReasonCount, ...] = ()
     messages: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
-    epoch: str = ""
 
     @classmethod
     def of(cls, outcome: Outcome, **fields: Any) -> Self:
@@ -64,16 +62,13 @@ class UpdateReceipt:
 
 def write_receipt(owner: Owner, key: str, receipt: UpdateReceipt) -> StoreEffects[None]:
     """Write what an update did, as a part of what a caller writes; the oldest receipts make room."""
-    namespace = owner.namespace("receipts")
-    yield [put(namespace, key, plain(receipt))]
-    items = yield from scan(namespace)
+    yield from write_rows(owner, "receipts", {key: plain(receipt)})
+    items = yield from read_rows(owner, "receipts")
     oldest = sorted(items, key=lambda item: (str(item.value.get("time", "")), item.key))[:-MAX_RECEIPTS]
-    if oldest:
-        yield [delete(namespace, item.key) for item in oldest]
+    yield from write_rows(owner, "receipts", {item.key: None for item in oldest})
 
 
 def read_receipts(owner: Owner, since: str = "") -> StoreEffects[list[UpdateReceipt]]:
     """Read the receipts of updates that ended after `since` (ISO 8601), oldest first."""
-    epoch, items = yield from side_by_side(read_epoch(owner), scan(owner.namespace("receipts")))
-    receipts = (receipt for _, receipt in of_items(UpdateReceipt, items, epoch) if receipt.time > since)
-    return sorted(receipts, key=lambda receipt: receipt.time)
+    found = of_items(UpdateReceipt, (yield from read_rows(owner, "receipts")))
+    return sorted((receipt for _, receipt in found if receipt.time > since), key=lambda receipt: receipt.time)

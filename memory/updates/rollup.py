@@ -102,7 +102,7 @@ def _begin(job: Job) -> StoreEffects[_Plan | None]:
     if progress.looked == today:
         return None
     yield [replace(progress, looked=today).put(owner)]
-    sections = yield from read_profile(owner, control.epoch)
+    sections = yield from read_profile(owner)
     section = sections.get(SECTION, StoredSection(""))
     # What a person wrote stands, and later days are added to that.
     edited = day_of(section.edited_at, zone) if section.edited_at else ""
@@ -110,7 +110,7 @@ def _begin(job: Job) -> StoreEffects[_Plan | None]:
     # An erase took the section. A day in the future was noted under a clock that was ahead: all until then would wait.
     if not text or after >= today:
         text, after = section.by_hand, anew
-    past = yield from read_past(owner, control.epoch)
+    past = yield from read_past(owner)
     over = [entry for entry in past if entry.source == "cut" and entry.written < today]
     if all(entry.written <= after for entry in over):
         return None
@@ -128,10 +128,10 @@ def _end(job: Job, plan: _Plan, text: str) -> StoreEffects[bool]:
     was, owner = plan.control, job.owner
     now = yield from read_control(owner)
     is_changed = (now.epoch, now.erased, now.edit) != (was.epoch, was.erased, was.edit)
-    if is_changed or texts_of((yield from read_profile(owner, was.epoch))) != plan.profile:
+    if is_changed or texts_of((yield from read_profile(owner))) != plan.profile:
         return False
     told = Section(name=SECTION, text=without_suspects(text))
-    yield from write_profile(owner, [told], epoch=was.epoch, now=job.now())
+    yield from write_profile(owner, [told], job.now())
     yield [plan.reached.put(owner)]
     return True
 
@@ -180,17 +180,14 @@ def fold_in(model: BaseChatModel, existing: str, entries: Sequence[JournalEntry]
     return text
 
 
-def untell(
-    owner: Owner, epoch: str, changed: Iterable[JournalEntry], is_told: Callable[[str], bool]
-) -> StoreEffects[None]:
+def untell(owner: Owner, changed: Iterable[JournalEntry], is_told: Callable[[str], bool]) -> StoreEffects[None]:
     """Drop what of the profile tells of something that was erased; recent history is told anew from what is left.
 
     Args:
         owner: Whose profile.
-        epoch: The user's current epoch.
         changed: The journal entries that it was erased from, as they were.
         is_told: Says by its text which sections tell of it.
     """
     until = (yield from _read_progress(owner)).until
     was_told = any(entry.source == "cut" and entry.written <= until for entry in changed)
-    yield from drop_sections(owner, epoch, lambda name, text: (was_told and name == SECTION) or is_told(text))
+    yield from drop_sections(owner, lambda name, text: (was_told and name == SECTION) or is_told(text))

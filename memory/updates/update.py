@@ -143,7 +143,7 @@ class Drain(Job):
             read_control(self.owner),
             outbox.read_entries(self.owner),
             read_lease(self.owner),
-            learned.read_flushed(self.owner, self.only or "", ""),
+            learned.read_flushed(self.owner, self.only or ""),
             scan(self.owner.namespace("facts")),
             scan(self.owner.namespace("profile")),
         )
@@ -191,7 +191,7 @@ class Drain(Job):
     def _read(self, batch: Sequence[Entry], at: int) -> StoreEffects[_Claim]:
         owner, last = self.owner, batch[-1]
         control, flushed, snapshot = yield from side_by_side(
-            read_control(owner), learned.read_flushed(owner, last.thread_id, last.epoch), read_snapshot(owner)
+            read_control(owner), learned.read_flushed(owner, last.thread_id), read_snapshot(owner)
         )
         reading = Reading.of(batch, flushed, after_erase=last.epoch != INITIAL_EPOCH)
         # In the transaction, which leaves the event loop to others: a long text is cut into many pieces.
@@ -254,7 +254,7 @@ class Drain(Job):
             side_by_side(
                 outbox.read_entries(owner, keys),
                 read_control(owner),
-                learned.read_flushed(owner, last.thread_id, last.epoch),
+                learned.read_flushed(owner, last.thread_id),
             ),
             change_facts(owner, found, thread_id=last.thread_id, epoch=last.epoch, now=now, config=self.config),
             side_by_side(
@@ -269,12 +269,12 @@ class Drain(Job):
             raise Overtaken
         yield from hold_repeats(owner, control)
         new = tuple(message.id for message in portion if not message.seen and message.id not in later)
-        receipt = UpdateReceipt.of(outcome, time=now, thread_id=last.thread_id, messages=new, epoch=last.epoch)
+        receipt = UpdateReceipt.of(outcome, time=now, thread_id=last.thread_id, messages=new)
         yield from write_receipt(owner, last.key if is_done else digest(last.key, *sorted(later)), receipt)
         # A turn may have taken words out of it, while the model was asked, that are to be read again.
         reading = replace(claim.reading, flushed=flushed)
         after = reading.flushed_after(later, found.orders, self.config.seen_limit)
-        yield from learned.write_flushed(owner, last.thread_id, last.epoch, after)
+        yield from learned.write_flushed(owner, last.thread_id, after)
         if is_done:
             yield from self._tell(claim, control, found)
             yield from outbox.change(owner, claim.batch, ())
@@ -316,8 +316,8 @@ class Drain(Job):
         last, ids = claim.batch[-1], [message.id for message in claim.reading.every]
         is_cut = any(entry.kind == "cut" for entry in claim.batch)
         return side_by_side(
-            read_held(self.owner, last.epoch, last.thread_id, ids, whole_thread=is_cut),
-            forgotten_messages(self.owner, last.epoch, last.thread_id, ids),
+            read_held(self.owner, last.thread_id, ids, whole_thread=is_cut),
+            forgotten_messages(self.owner, last.thread_id, ids),
         )
 
     def _tell(
@@ -338,7 +338,7 @@ class Drain(Job):
         zone, approval = control.zone or UTC, stricter(self.config.approval, control.approval)
         gone = with_replies(said, forgotten)
         told = exchanges(message for message in said if message.id not in gone)
-        draft = JournalEntry(day_of(self.now(), zone), last.thread_id, (), last.epoch, last.model, source="turn")
+        draft = JournalEntry(day_of(self.now(), zone), last.thread_id, (), last.model, source="turn")
         # One of three digits is held here, and nowhere else.
         secrets = control.secrets.learned(found.secrets, self.token, least=1)
         orders = claim.reading.orders | found.orders

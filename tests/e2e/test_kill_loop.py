@@ -23,7 +23,6 @@ from graphs.persistence.sqlite_store import open_store
 from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from memory.context.running_summary import RunningSummary
-from memory.control import INITIAL_EPOCH
 from memory.door import arun
 from memory.facts.store import FactStore
 from memory.journal.journal import read_journal
@@ -121,7 +120,7 @@ def journaled(folder: Path) -> set[int]:
 
     async def read() -> list[str]:
         async with open_store(folder / "store.sqlite") as store:
-            entries = await arun(store, read_journal(LOCAL, INITIAL_EPOCH))
+            entries = await arun(store, read_journal(LOCAL))
             ids = [message.id for entry in entries for message in entry.messages]
             assert len(ids) == len(set(ids))
             return [message.text for entry in entries for message in entry.messages]

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from graphs.persistence.postgres_saver import checkpoints_at
-from memory.control import read_epoch
 from memory.door import arun
 from memory.facts.store import FactStore
 from memory.journal.journal import read_journal
@@ -70,7 +69,7 @@ def kept(folder: Path, database: str) -> tuple[list[str], list[str], list[str]]:
             assert await arun(store, due_owners(inf)) == []
             assert await arun(store, read_entries(LOCAL)) == []
             facts = [fact.content for fact in await FactStore(store, LOCAL).alist()]
-            journal = await arun(store, read_journal(LOCAL, await arun(store, read_epoch(LOCAL))))
+            journal = await arun(store, read_journal(LOCAL))
             messages = [message for entry in journal for message in entry.messages]
             return facts, [message.id for message in messages], [message.text for message in messages]
 

@@ -64,7 +64,7 @@ class Server:
         said = run["input"]["messages"][0]["content"]
         parts = self.parts or [token("You said: "), token(said)]
         if self.learns:
-            done = UpdateReceipt(time=TIME, thread_id=THREAD, created=(self.learns,), epoch="initial")
+            done = UpdateReceipt(time=TIME, thread_id=THREAD, created=(self.learns,))
             await arun(self.memory.store, write_receipt(ADA, "r1", done))
         body = "".join(f"event: {event}\r\ndata: {json.dumps(data)}\r\n\r\n" for event, data in parts)
         return Response(body, media_type="text/event-stream")

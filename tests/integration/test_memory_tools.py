@@ -57,7 +57,6 @@ def journal(store: BaseStore, *texts: str, owner: Owner = ADA, thread: str = "ol
             f"2026-03-{day + at:02}",
             thread,
             (StoredMessage(f"{thread}-{at}", "user", text, f"2026-03-{day + at:02}T10:00:00+00:00"),),
-            "initial",
         )
         for at, text in enumerate(texts)
     ]

@@ -74,7 +74,7 @@ async def journaled(page: Page, *said: str, day: str = "2026-03-01") -> list[str
     entries = list[JournalEntry]()
     for number, text in enumerate(said):
         messages = (StoredMessage(f"m{number}", "user", text, f"{day}T10:00:{number:02}+00:00"),)
-        draft = JournalEntry(day, f"{day}-{number}", messages, "initial", source="turn")
+        draft = JournalEntry(day, f"{day}-{number}", messages, source="turn")
         harmless = [] if re.search("asthma|doctor", text) else [f"m{number}"]
         entries += entries_of(draft, [messages], approval="sensitive", harmless=harmless)
     await arun(page.app.store, append(Owner.of("local"), entries))
@@ -104,7 +104,7 @@ async def test_a_message_that_waits_is_answered_and_the_answer_taken_back(page: 
 
 
 async def told(page: Page) -> list[str]:
-    past = await arun(page.app.store, read_past(Owner.of("local"), "initial"))
+    past = await arun(page.app.store, read_past(Owner.of("local")))
     return [message.text for entry in past for message in entry.messages]
 
 

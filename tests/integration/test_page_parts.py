@@ -73,7 +73,7 @@ async def test_what_a_section_cannot_say_is_refused_with_a_sentence(ada: Ada, te
 
 async def test_the_journal_is_in_the_users_time(app: MemoryApp) -> None:
     message = StoredMessage("m1", "user", "I like figs.", "2025-10-01T22:30:00+00:00")
-    await arun(app.store, append(ADA, [JournalEntry("2025-10-02", "t1", (message,), "initial")]))
+    await arun(app.store, append(ADA, [JournalEntry("2025-10-02", "t1", (message,))]))
     ada = Ada(app)
     assert "22:30" in await ada.get("journal")
     await arun(app.store, change_control(ADA, time_zone="Europe/Oslo"))

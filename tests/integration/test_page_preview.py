@@ -36,7 +36,7 @@ async def test_a_preview_tells_of_past_conversations_and_of_nothing_that_waits(p
     propose(page.facts, "User has asthma")
     text = "The harbour festival in Bergen was lovely."
     message = StoredMessage("m1", "user", text, "2025-10-01T10:00:00+00:00")
-    entry = JournalEntry("2025-10-01", "t", (message,), "initial")
+    entry = JournalEntry("2025-10-01", "t", (message,))
     await arun(page.app.store, append(ME, [entry]))
     seen = (await page.client.post("/preview", json={"message": "How was the harbour festival? And my asthma?"})).json()
     assert "asthma" not in seen["block"] + seen["recalled"]

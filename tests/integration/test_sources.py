@@ -59,7 +59,7 @@ async def test_past_turns_and_profile_sections_are_named() -> None:
     talk = Talk()
     facts = FactStore(talk.store, "ada")
     now = "2026-01-01T00:00:00+00:00"
-    await arun(talk.store, edit_section(facts.owner, "user.work", "Is a carpenter", epoch="initial", now=now))
+    await arun(talk.store, edit_section(facts.owner, "user.work", "Is a carpenter", now))
     await talk.say("We sailed to Bergen in a red boat.", thread="before")
     await talk.learn()
     # What was said is indexed behind a turn.

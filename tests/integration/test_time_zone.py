@@ -95,6 +95,6 @@ def test_the_journal_has_the_days_of_the_user(written: str, day: str) -> None:
     updater = MemoryUpdater(store, lambda _: model, clock=lambda: seconds(written))
     said = [HumanMessage("I moved here yesterday.", id="1")]
     assert updater.process(ConversationContext("T", "ada", messages=said, kind="cut")) is None
-    (entry,) = run(store, read_journal(ADA, "initial"))
+    (entry,) = run(store, read_journal(ADA))
     assert entry.day == day
     assert f" {day}: I moved here yesterday" in model.prompts[0][1].text

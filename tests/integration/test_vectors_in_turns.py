@@ -78,7 +78,7 @@ async def test_past_its_deadline_a_turn_goes_by_words_alone() -> None:
 
 async def test_another_embedder_compares_nothing_with_the_old_vectors_and_has_them_made_anew() -> None:
     def vectors(name: str) -> dict[str, bytes]:
-        return run(first.store, read_vectors(Owner.of("ada"), "initial", name))
+        return run(first.store, read_vectors(Owner.of("ada"), name))
 
     first = await Finding(name="first").ready()
     second = Finding(first.store, "second")

@@ -58,7 +58,7 @@ def test_F1_a_new_fact_carries_where_it_was_said() -> None:
     fact_set, applied = apply(FactSet(ADA), change("Lives in Bergen"))
 
     fact = only(fact_set)
-    assert (fact.source, fact.thread_id, fact.message_ids, fact.epoch) == ("conversation", "t", ("m1",), "e")
+    assert (fact.source, fact.thread_id, fact.message_ids) == ("conversation", "t", ("m1",))
     assert (fact.created_at, fact.updated_at, fact.status, fact.revision) == (NOW, NOW, "active", 1)
     assert applied == Outcome(created=(fact.id,))
 

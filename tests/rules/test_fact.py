@@ -20,7 +20,6 @@ facts = st.builds(
     status=st.sampled_from(get_args(Status)),
     pinned=st.booleans(),
     revision=st.integers(1, 99),
-    epoch=st.just("e"),
     thread_id=st.sampled_from(["", "t"]),
     message_ids=st.lists(st.sampled_from(["m1", "m2"]), max_size=2).map(tuple),
     replaced_by=st.sampled_from(["", "fact_00000001"]),
@@ -29,15 +28,15 @@ facts = st.builds(
 
 @given(facts)
 def test_a_fact_comes_back_from_its_item_as_itself(fact: Fact) -> None:
-    assert from_item(to_item(fact), epoch="other", created_at=WRITTEN) == fact
+    assert from_item(to_item(fact), created_at=WRITTEN) == fact
 
 
 def test_what_a_hand_left_out_is_filled_in() -> None:
     value = {"content": "Has a dog", "category": "knowledge", "confidence": 1}
 
-    fact = from_item(value, epoch="e", created_at=WRITTEN)
+    fact = from_item(value, created_at=WRITTEN)
 
-    assert (fact.id, fact.source, fact.status, fact.revision, fact.epoch) == ("", "api", "active", 1, "e")
+    assert (fact.id, fact.source, fact.status, fact.revision) == ("", "api", "active", 1)
     assert fact.created_at == fact.updated_at == WRITTEN
 
 
@@ -61,7 +60,7 @@ def test_what_a_hand_left_out_is_filled_in() -> None:
 def test_an_odd_detail_does_not_lose_the_fact(odd: dict[str, Any]) -> None:
     value = {"content": "Has a dog", "category": "knowledge", "confidence": 1, **odd}
 
-    fact = from_item(value, epoch="e", created_at=WRITTEN)
+    fact = from_item(value, created_at=WRITTEN)
 
     assert fact.content == "Has a dog"
     assert fact.revision == 1
@@ -75,7 +74,7 @@ def test_what_decides_must_be_right(field: str) -> None:
     value = {"content": "Has a dog", "category": "knowledge", "confidence": 1, field: object()}
 
     with pytest.raises(ValueError, match=field):
-        from_item(value, epoch="e", created_at=WRITTEN)
+        from_item(value, created_at=WRITTEN)
 
 
 @given(st.text(max_size=14))

@@ -67,10 +67,10 @@ class Person:
 
     def journals(self, text: str) -> None:
         said = (StoredMessage("m1", "user", text, self.now()), StoredMessage("m1a", "assistant", "I see.", self.now()))
-        run(self.store, append(ADA, [JournalEntry(self.now()[:10], "t", said, "initial")]))
+        run(self.store, append(ADA, [JournalEntry(self.now()[:10], "t", said)]))
 
     def told(self) -> list[str]:
-        return [message.text for entry in run(self.store, read_past(ADA, "initial")) for message in entry.messages]
+        return [message.text for entry in run(self.store, read_past(ADA)) for message in entry.messages]
 
 
 @pytest.fixture
@@ -104,8 +104,8 @@ def test_a_yes_in_other_words_lets_no_message_tell_the_first_ones(person: Person
     person.says(DIABETES)
     person.says(DIABETES, thread="other", message="m5")
     person.facts.approve(person.the_one().id, source="page", content="User watches their sugar.")
-    assert run(person.store, forgotten_messages(ADA, "initial", "t", ["m1"])) == {"m1"}
-    assert run(person.store, forgotten_messages(ADA, "initial", "other", ["m5"])) == {"m5"}
+    assert run(person.store, forgotten_messages(ADA, "t", ["m1"])) == {"m1"}
+    assert run(person.store, forgotten_messages(ADA, "other", ["m5"])) == {"m5"}
 
 
 def test_what_nobody_decides_ends_with_a_sweep_and_said_again_it_waits_again(person: Person) -> None:
@@ -139,7 +139,7 @@ def test_what_was_never_in_use_takes_no_section_along_that_tells_of_what_is(ends
         person.clock.advance(30 * DAY)
         run(person.store, clean(ADA, person.config, person.clock()))
     assert "User lives in Bergen" not in person.waits()
-    assert texts_of(run(person.store, read_profile(ADA, "initial"))) == {"user.personal": "User lives in Oslo"}
+    assert texts_of(run(person.store, read_profile(ADA))) == {"user.personal": "User lives in Oslo"}
 
 
 def test_a_full_queue_lets_the_oldest_go_and_learning_goes_on() -> None:

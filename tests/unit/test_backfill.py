@@ -142,7 +142,7 @@ def test_a_conversation_belongs_to_one_source() -> None:
 def test_a_large_import_makes_room_before_what_was_said_here() -> None:
     def entry(thread: str, said: str, written: str) -> JournalEntry:
         message = StoredMessage("m", "user", "x" * 10, f"{said}T10:00:00+00:00")
-        return JournalEntry(said, thread, (message,), "initial", written=written, source="turn")
+        return JournalEntry(said, thread, (message,), written=written, source="turn")
 
     thread = imported_thread(source_unit(ADA, "chatgpt"), "c")
     held = {

@@ -36,7 +36,7 @@ class Home:
         self.store.put(thread_namespace("T"), ADA.due_key, {})
         at = "2026-03-01T10:00:00+00:00"
         messages = (StoredMessage("1", "user", SAID, at), StoredMessage("2", "user", ASKED, at))
-        run(self.store, append(ADA, [JournalEntry("2026-03-01", "T", messages, epoch)]))
+        run(self.store, append(ADA, [JournalEntry("2026-03-01", "T", messages)]))
         self.make()
 
     @property
@@ -55,7 +55,7 @@ class Home:
         return {item.key: item.value for item in self.store.search(ADA.namespace("vectors"), limit=100)}
 
     def read(self, name: str = "words") -> set[str]:
-        return set(run(self.store, read_vectors(ADA, run(self.store, read_epoch(ADA)), name)))
+        return set(run(self.store, read_vectors(ADA, name)))
 
 
 def test_every_active_fact_and_past_message_has_a_vector_and_no_text_is_embedded_twice() -> None:
@@ -71,9 +71,9 @@ def test_every_active_fact_and_past_message_has_a_vector_and_no_text_is_embedded
 
 def test_a_text_of_any_length_has_the_vector_of_what_is_indexed_of_it() -> None:
     home = Home()
-    at, epoch = "2026-03-02T10:00:00+00:00", run(home.store, read_epoch(ADA))
+    at = "2026-03-02T10:00:00+00:00"
     pasted = (StoredMessage("3", "user", "An axolotl is a salamander. " * 300, at),)
-    run(home.store, append(ADA, [JournalEntry("2026-03-02", "T", pasted, epoch)]))
+    run(home.store, append(ADA, [JournalEntry("2026-03-02", "T", pasted)]))
     home.make()
     index = UserIndex()
     index.follow_facts(home.facts.list())

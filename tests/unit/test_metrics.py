@@ -20,7 +20,6 @@ RECEIPT = UpdateReceipt(
     created=("fact_00000001", "fact_00000002"),
     confirmed=("fact_00000003",),
     refused=(ReasonCount("low_confidence", 2), ReasonCount("secret", 1)),
-    epoch="initial",
 )
 
 
@@ -104,9 +103,7 @@ def test_what_can_be_counted_is_there_from_the_start() -> None:
 def test_no_label_says_what_was_not_listed_beforehand(reason: str, mode: str, refused: dict[str, int]) -> None:
     metrics = Metrics()
     metrics.turn({"without_memory": reason, "not_written": mode})
-    metrics.update(
-        UpdateReceipt(time="", thread_id=reason, refused=tuple(starmap(ReasonCount, refused.items())), epoch=mode)
-    )
+    metrics.update(UpdateReceipt(time="", thread_id=reason, refused=tuple(starmap(ReasonCount, refused.items()))))
     with metrics.call(reason):
         pass
     for name, labels in samples(metrics):

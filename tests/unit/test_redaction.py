@@ -45,7 +45,7 @@ def erase(bench: MemoryBench, word: str = "figs") -> None:
 
 
 def journal(bench: MemoryBench) -> list[str]:
-    entries = run(bench.store, read_journal(ADA, bench.epoch()))
+    entries = run(bench.store, read_journal(ADA))
     return sorted(one.text for entry in entries for one in entry.messages)
 
 

@@ -3,7 +3,6 @@ from datetime import date, timedelta
 import pytest
 
 from memory.config import MemoryConfig
-from memory.control import INITIAL_EPOCH
 from memory.door import run
 from memory.facts.profile import read_profile, texts_of
 from memory.facts.store import FactStore
@@ -23,7 +22,7 @@ def day(number: int) -> str:
 
 def entry(on: str, text: str = "We walked.", model: str = "") -> JournalEntry:
     message = StoredMessage(f"m-{on}", "user", text, f"{on}T10:00:00+00:00")
-    return JournalEntry(on, "T", (message,), INITIAL_EPOCH, model)
+    return JournalEntry(on, "T", (message,), model)
 
 
 def test_journal_text_cannot_end_its_fence_or_forge_a_line() -> None:
@@ -45,7 +44,7 @@ def bench_of_days(*numbers: int) -> MemoryBench:
 
 
 def profile(bench: MemoryBench) -> dict[str, str]:
-    return texts_of(run(bench.store, read_profile(ADA, bench.epoch())))
+    return texts_of(run(bench.store, read_profile(ADA)))
 
 
 def test_a_roll_up_writes_history_once_a_day() -> None:

@@ -150,16 +150,15 @@ class Known:
 async def known_of(call: Call) -> Known:
     """Read all that a user has of facts and journal."""
     facts = await call.run(read_fact_set(call.owner, whole=True))
-    return Known(facts, await call.run(read_journal(call.owner, facts.control.epoch)))
+    return Known(facts, await call.run(read_journal(call.owner)))
 
 
 async def answer(call: Call, keys: list[str], yes: bool | None) -> list[Line]:
     """Write an answer about exchanges, and return them as they are then; 404 if one of them is not there."""
-    epoch = await call.epoch()
-    entries = await call.run(read_journal_entries(call.owner, epoch, keys))
+    entries = await call.run(read_journal_entries(call.owner, keys))
     if len(entries) < len(keys):
         raise RefusedRequest(404, "This exchange is not in the journal any more.")
     if not all(entry.screened().held for entry in entries):
         raise RefusedRequest(409, "Nothing in this exchange waits for a yes.")
-    await call.run(write_answer(call.owner, epoch, entries, yes=yes, now=iso_time(call.now)))
+    await call.run(write_answer(call.owner, entries, yes=yes, now=iso_time(call.now)))
     return list(map(Line, entries, await call.run(read_untold(call.owner, entries))))

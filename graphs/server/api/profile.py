@@ -44,7 +44,7 @@ class SectionText(StrictModel):
 @router.answers("GET /profile")
 async def get_profile(call: AgentCall) -> Profile:
     """Read the profile."""
-    found = await call.run(read_profile(call.owner, await call.epoch()))
+    found = await call.run(read_profile(call.owner))
     return Profile.model_validate({"sections": texts_of(found)})
 
 
@@ -64,4 +64,4 @@ async def delete_section(call: AgentCall, section: str) -> None:
 async def _write_section(call: Call, section: str, text: str) -> None:
     if section not in SECTIONS:
         raise RefusedRequest(404, f"the sections are {', '.join(SECTIONS)}")
-    await call.run(edit_section(call.owner, section, text, epoch=await call.epoch(), now=iso_time(call.now)))
+    await call.run(edit_section(call.owner, section, text, iso_time(call.now)))

@@ -42,7 +42,6 @@ from graphs.server.api.guard import (
 from graphs.server.threads import ServerThreads
 from graphs.settings import Settings
 from memory.config import MemoryConfig
-from memory.control import read_epoch
 from memory.door import StoreEffects, arun
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
@@ -150,10 +149,6 @@ class Call:
     def now(self) -> float:
         """Seconds since the epoch."""
         return self.service.clock()
-
-    async def epoch(self) -> str:
-        """Read the user's epoch."""
-        return await self.run(read_epoch(self.owner))
 
     async def run(self, effects: StoreEffects[T]) -> T:
         """Carry out effects on the server's store."""

@@ -70,7 +70,7 @@ class PageRequest(Call):
     async def find(self, text: str, facts: Sequence[Fact]) -> list[Fact]:
         """Return those of the facts that a text finds, best first."""
         question = await self.service.recalling.vector_of(text)
-        vectors = await self.run(read_vectors(self.owner, self.control.epoch, question.embedder)) if question else {}
+        vectors = await self.run(read_vectors(self.owner, question.embedder)) if question else {}
         return search_facts(facts, text, question, vectors, only_asked=True)
 
     def ask(self, question: str) -> None:

@@ -102,7 +102,7 @@ async def show_sources(asked: PageRequest) -> Response:
     )
     message = asked.one("message")
     there = await asked.facts.alist()
-    entries = await asked.run(read_journal_entries(asked.owner, asked.control.epoch, recalled))
+    entries = await asked.run(read_journal_entries(asked.owner, recalled))
     facts = [fact for fact in await asked.find(message, there) if fact.id in wanted][:_NAMED]
     named = [*facts, *entries][:_NAMED]
     return await asked.show(
