@@ -48,18 +48,16 @@ def of_item(kind: type[T], item: Item | None) -> T:
     return read_as(kind, item.value if item else {}, ())
 
 
-def of_items(
-    kind: type[T], items: Iterable[Item | None], needed: Collection[str] | None = None
-) -> list[tuple[Item, T]]:
-    """Return items and the values that they hold; those that are gone, or that a hand garbled, are passed over.
+def of_items(kind: type[T], items: Iterable[Item], needed: Collection[str] | None = None) -> dict[str, T]:
+    """Return the values that items hold, by their keys; those that a hand garbled are passed over.
 
     Args:
         kind: Which values.
         items: As a store returns them.
         needed: As for `read_as`.
     """
-    found = []
-    for item in filter(None, items):
+    found = dict[str, T]()
+    for item in items:
         with suppress(ValueError):
-            found.append((item, read_as(kind, item.value, needed)))
+            found[item.key] = read_as(kind, item.value, needed)
     return found

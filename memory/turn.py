@@ -23,7 +23,7 @@ from memory.message import iso_time, stored_id, to_stored
 from memory.namespaces import Owner
 from memory.updates import outbox
 from memory.updates.entry import Entry, EntryKind
-from memory.updates.outbox import Late, Queued
+from memory.updates.outbox import Late
 from memory.updates.receipts import UpdateReceipt, read_receipts
 from memory.updates.transcript import ThreadView, to_turn
 
@@ -263,7 +263,7 @@ class Closing:
 
 
 @transaction
-def close_turn(closing: Closing, now: float, config: MemoryConfig) -> StoreEffects[Queued | None]:
+def close_turn(closing: Closing, now: float, config: MemoryConfig) -> StoreEffects[Entry | None]:
     """Write a turn down for a later update of memory; doing it twice changes nothing.
 
     Args:
@@ -272,8 +272,8 @@ def close_turn(closing: Closing, now: float, config: MemoryConfig) -> StoreEffec
         config: How long the update may wait, and the limit of facts.
 
     Returns:
-        Where it was written down; `None` if nothing was said that may be learned, the user has paused learning, or all
-        of it was erased meanwhile.
+        What was written down; `None` if nothing was said that may be learned, the user has paused learning, or all of it
+        was erased meanwhile.
     """
     # "Tomorrow" counts from the day on which it was said.
     said_at, epochs = closing.late.at if closing.late else now, closing.epochs

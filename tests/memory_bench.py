@@ -13,7 +13,7 @@ from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
 from memory.updates import outbox
 from memory.updates.entry import Entry, EntryKind
-from memory.updates.update import Drained
+from memory.updates.update import Drain
 from memory.updates.updater import MemoryUpdater, ModelCalls
 from tests.fakes import Clock, RecordingModel, learns
 from tests.stores import FaultyStore
@@ -58,7 +58,7 @@ class MemoryBench:
     def say(self, *texts: str, begin: int = 1, thread: str = "T") -> None:
         self.record(self.messages(*texts, begin=begin), thread=thread)
 
-    def drain(self) -> Drained:
+    def drain(self) -> Drain:
         return self.updater.drain(ADA)
 
     def drain_all(self) -> None:

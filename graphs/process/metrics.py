@@ -12,7 +12,7 @@ from graphs.turn.state import NotWritten, WithoutMemory
 from memory.context.summarizer import Cut
 from memory.facts.changes import REASONS
 from memory.updates.receipts import UpdateReceipt
-from memory.updates.update import Drained
+from memory.updates.update import Drain
 
 OTHER: Final = "other"
 OUTCOMES: Final = ("created", "confirmed", "superseded")
@@ -74,7 +74,7 @@ class Metrics:
         with self._lock:
             self._counts[key] = self._counts.get(key, 0.0) + amount
 
-    def drained(self, drained: Drained) -> None:
+    def drained(self, drained: Drain) -> None:
         """Count what a drain came to."""
         self._count("palimpsest_updates", "failed", amount=drained.failed)
         self._count("palimpsest_updates", "cancelled", amount=drained.cancelled)

@@ -33,9 +33,9 @@ from memory.turn import Closing, close_turn
 from memory.updates import outbox
 from memory.updates.budget import BudgetUsedUp, spend
 from memory.updates.conversation import ConversationContext
-from memory.updates.outbox import Queued
+from memory.updates.entry import Entry
 from memory.updates.queue import MemoryUpdateQueue
-from memory.updates.update import Drained
+from memory.updates.update import Drain
 from memory.updates.updater import MemoryUpdater, ModelCalls
 
 logger = logging.getLogger(__name__)
@@ -152,7 +152,7 @@ class MemoryService:
 
         return RunnableLambda(ask, aask)
 
-    async def aremember(self, store: BaseStore, closing: Closing) -> Queued | None:
+    async def aremember(self, store: BaseStore, closing: Closing) -> Entry | None:
         """Write down what was said, then see to it that an update runs after the quiet time.
 
         Args:
@@ -160,7 +160,7 @@ class MemoryService:
             closing: What was said, by whom, and under which epochs the turn began.
 
         Returns:
-            What became of it, or `None` if memory is off or paused, nothing was said, or all was erased meanwhile.
+            The pending update, or `None` if memory is off or paused, nothing was said, or all was erased meanwhile.
 
         Raises:
             Exception: Whatever the store raises; then nothing was written down.
@@ -183,13 +183,13 @@ class MemoryService:
         if run(store, close_turn(closing, self.clock(), self._config)):
             self.trigger(store, closing)
 
-    async def adrain(self, store: BaseStore, owner: Owner) -> Drained:
+    async def adrain(self, store: BaseStore, owner: Owner) -> Drain:
         """Apply what is pending for one owner."""
         drained = await self.work(store, lambda updater: updater.drain(owner))
         self._after(store, owner, drained)
         return drained
 
-    def _after(self, store: BaseStore, owner: Owner, drained: Drained) -> None:
+    def _after(self, store: BaseStore, owner: Owner, drained: Drain) -> None:
         """Count what a drain came to, bring up to date what is recalled from, and wake who waits for a model."""
         self.metrics.drained(drained)
         self._waiting |= {(owner, thread_id): store for thread_id in drained.waiting}

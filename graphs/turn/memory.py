@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import takewhile
@@ -28,7 +28,7 @@ from memory.facts.rows import MemorySnapshot
 from memory.forms import plain
 from memory.injection.injected import Injected, read_snapshot_with
 from memory.injection.selection import TurnConditions, inject, told
-from memory.message import names_in, role_of, speaker_of
+from memory.message import iso_time, names_in, role_of, speaker_of
 from memory.model_calls import span
 from memory.recall.user_index import NOTHING, Asked, Recalled
 from memory.turn import (
@@ -43,7 +43,7 @@ from memory.turn import (
     unanswered_with_mode,
     with_mode,
 )
-from memory.updates.outbox import Queued
+from memory.updates.entry import Entry
 from memory.updates.transcript import ThreadView
 from memory.updates.unwritten import Named, Unwritten, named, tried_again
 
@@ -109,7 +109,7 @@ class Closed(NamedTuple):
         unwritten: The turns of its thread that are still to be written down, oldest first.
     """
 
-    queued: Queued | None = None
+    queued: Entry | None = None
     not_written: NotWritten | None = None
     unwritten: tuple[Unwritten, ...] = ()
 
@@ -295,9 +295,9 @@ class TurnMemory:
             is_whole: Whether its messages are all that there are.
         """
         closed = await self.write_turn(run, thread, is_whole=is_whole)
+        receipt: Receipt = {**thread.receipt, "queued": closed.queued.key if closed.queued else None}
         if closed.queued is not None:
-            await aemit(MemoryQueued.name, MemoryQueued.model_validate(asdict(closed.queued)))
-        receipt: Receipt = {**thread.receipt, "queued": closed.queued.entry if closed.queued else None}
+            await aemit(MemoryQueued.name, MemoryQueued(entry=closed.queued.key, due=iso_time(closed.queued.due)))
         if closed.not_written:
             receipt["not_written"] = closed.not_written
         left_out = LeftOut.from_state(thread.context.get(LEFT_OUT))
@@ -361,7 +361,7 @@ class TurnMemory:
             held = NewestFirst(thread.messages, ids)
             view = ThreadView(held, len(ids) < REMEMBERED_IDS, thread.began, thread.epochs.alone_until, thread.words)
 
-        async def write() -> tuple[Queued | None, tuple[Unwritten, ...]]:
+        async def write() -> tuple[Entry | None, tuple[Unwritten, ...]]:
             failed = list[Unwritten]()
             for one in before[:_MOST_AT_ONCE]:
                 with tolerated(logger, "a turn of before was not written down"):

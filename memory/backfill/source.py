@@ -132,7 +132,7 @@ def _source_key(name: str) -> str:
 
 def _noted(kind: type[T], items: Iterable[Item]) -> T | None:
     """Return the source, or the progress, among items; `None` if there is none, or it was erased."""
-    return next((value for _, value in of_items(kind, items)), None)
+    return next(iter(of_items(kind, items).values()), None)
 
 
 def read_source(owner: Owner, name: str) -> StoreEffects[ImportSource | None]:
@@ -143,8 +143,7 @@ def read_source(owner: Owner, name: str) -> StoreEffects[ImportSource | None]:
 def read_sources(owner: Owner) -> StoreEffects[list[tuple[ImportSource, dict[str, int]]]]:
     """Read what was imported, oldest first, each with its numbers of conversations, messages and learned messages."""
     items = yield from read_rows(owner, "sources")
-    talks = [talk for _, talk in of_items(_Progress, items)]
-    found = [source for _, source in of_items(ImportSource, items)]
+    talks, found = of_items(_Progress, items).values(), of_items(ImportSource, items).values()
     counted = []
     for source in sorted(found, key=lambda source: (source.begun, source.name)):
         own = [talk for talk in talks if talk.source == source.name]

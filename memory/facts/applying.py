@@ -70,26 +70,23 @@ def _record_keys(thread_id: str, change: Change) -> list[str]:
 
 def apply(facts: FactSet, extraction: Extraction, thread_id: str) -> Outcome:
     """Make the changes that were found in a thread, but those that would bring back what was deleted. Pure."""
-    done, secrets = _Applying(facts, thread_id), facts.control.secrets
-    # What repeats a secret is refused, as if suspected.
-    told = [each for each in extraction.changes if secrets.are_in(each.content)]
-    refused = [*extraction.refused, *(each.refused("suspected") for each in told)]
+    done = _Applying(facts, thread_id)
+    refused = [change.refused(reason) for change in extraction.changes if (reason := done.make(change))]
+    refused = [*extraction.refused, *refused]
     for refusal in refused:
         why = _HELD.get(refusal.reason)
         if why and not facts.saying(refusal.content):
             facts.add(replace(done.draft(refusal, "quarantined"), why=why))
-    harmless = (each for each in extraction.changes if each not in told)
-    refused += [change.refused(reason) for change in harmless if (reason := done.make(change))]
     _set_aside(facts, extraction, thread_id)
     # The weakest go; new facts that found no room are refused.
-    lost = [fact for fact in facts.limit() if fact.id in done.created]
+    lost = [fact for fact in facts.limit() if fact.id in done.made]
     refused += [Refusal(reason="full", content=fact.content, category=fact.category) for fact in lost]
-    waiting = tuple(each for each in done.waiting if each in facts.rows)
+    made = [facts.rows[each] for each in done.made if each in facts.rows]
+    waiting = tuple(fact.id for fact in made if fact.status == "waiting")
     if waiting:  # by the count, indexes of the journal know that they must leave messages out
         facts.count_edit()
-    created = tuple(each for each in done.created if each in facts.rows and facts.rows[each].status == "active")
     return Outcome(
-        created=created,
+        created=tuple(fact.id for fact in made if fact.status == "active"),
         confirmed=tuple(done.confirmed),
         superseded=tuple(done.superseded),
         refused=tuple(refused),
@@ -120,11 +117,13 @@ class _Applying:
         self._facts, self._thread_id, self._is_import = facts, thread_id, is_imported(thread_id)
         self._approval = stricter(facts.config.approval, facts.control.approval)
         # In the order in which it was done.
-        self.created, self.confirmed, self.superseded, self.waiting = (dict[str, None]() for _ in range(4))
+        self.made, self.confirmed, self.superseded = (dict[str, None]() for _ in range(3))
 
     def make(self, change: Change) -> Reason | None:
         """Carry out one change, or return why it is refused."""
         facts = self._facts
+        if facts.control.secrets.are_in(change.content):
+            return "suspected"
         # It must not bring back what a person deleted, or changed, after it was said.
         notes = (facts.notes.get(key) for key in _record_keys(self._thread_id, change))
         if any(each and was_said_before(change, str(each.get("at")), each.get("edit")) for each in notes):
@@ -164,7 +163,7 @@ class _Applying:
         if known:
             self._again(known, change)
         else:
-            self.created[fact.id] = None
+            self.made[fact.id] = None
         if wrong is not None and wrong.id != fact.id:
             facts.supersede(wrong, fact)
             self.superseded[wrong.id] = None
@@ -178,14 +177,14 @@ class _Applying:
         else:
             topic = "" if change.topic == "none" else change.topic
             draft = replace(self.draft(change, "waiting"), topic=topic, replaces=wrong.id if wrong else "")
-            self.waiting[facts.place(draft).id] = None
+            self.made[facts.place(draft).id] = None
 
     def _again(self, fact: Fact, change: Change) -> None:
         """Note that a change says a fact again, unless it is what made it."""
         if fact.thread_id != self._thread_id or not set(change.sources) <= set(fact.message_ids):
             again = Confirmation(change.said_at or self._facts.now, self._thread_id, change.sources)
             self._facts.confirm(fact.id, again)
-        done = self.confirmed if fact.status == "active" else self.waiting
+        done = self.confirmed if fact.status == "active" else self.made
         done[fact.id] = None
 
     def draft(self, change: Change, status: Status = "active") -> Fact:

@@ -297,16 +297,13 @@ class FactSet:
         self.let_go([fact for place, fact in enumerate(waits) if place >= most or self.has_lapsed(fact)])
         return surplus
 
-    def bar(self, chain: Chain, *, messages: bool = True) -> None:
+    def bar(self, chain: Chain) -> None:
         """Let nothing be learned again of what facts say and was said before now, nor of messages that they came from.
 
-        Args:
-            chain: The facts.
-            messages: Whether nothing is learned and told of their messages; otherwise only the texts do not come back.
+        Of a chain without sources, only the texts do not come back.
         """
         self._note({text_key(fact.content): fact.id for fact in chain.revisions})
-        if messages:
-            self.bar_messages(chain.sources)
+        self.bar_messages(chain.sources)
 
     def bar_messages(self, messages: Mapping[str, Iterable[str]]) -> None:
         """Let nothing be learned or told of messages (ids by thread) any more: they tell of a fact that goes."""

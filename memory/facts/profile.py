@@ -68,7 +68,7 @@ def read_profile(owner: Owner) -> StoreEffects[dict[str, StoredSection]]:
     What a hand garbled is none.
     """
     found = of_items(StoredSection, (yield from read_rows(owner, "profile")), ("text",))
-    return {name: section for name in SECTIONS for item, section in found if item.key == name}
+    return {name: found[name] for name in SECTIONS if name in found}
 
 
 def texts_of(profile: Mapping[str, StoredSection]) -> dict[str, str]:

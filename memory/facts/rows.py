@@ -75,17 +75,13 @@ def read_fact_set(
         now=now,
         past=sorted((fact for _, fact in _read(filter(is_revision, past))), key=by_time),
         notes={item.key: item.value for item in past if not is_revision(item)},
-        said=_confirmations_in(said),
+        said=of_items(Confirmations, said, ()),
     )
 
 
 def read_confirmations(owner: Owner) -> StoreEffects[dict[str, Confirmations]]:
     """Read how often each of an owner's facts was said again, by their ids: for who has the facts already."""
-    return _confirmations_in((yield from read_rows(owner, "confirmations")))
-
-
-def _confirmations_in(items: Iterable[Item]) -> dict[str, Confirmations]:
-    return {item.key: said for item, said in of_items(Confirmations, items, ())}
+    return of_items(Confirmations, (yield from read_rows(owner, "confirmations")), ())
 
 
 def _rows_in(owner: Owner, items: Sequence[Item]) -> tuple[dict[str, Fact], dict[str, str]]:

@@ -114,7 +114,7 @@ def restore(facts: FactSet, fact_id: str) -> Fact:
     for each in replaced:
         fact = facts.supersede(each, fact)
     facts.limit(fresh={fact.id})
-    _take_back(facts, UndoneFacts((fact,), replaced))
+    _take_back(facts, [fact], replaced)
     return fact
 
 
@@ -199,7 +199,7 @@ def update(
     facts.past.append(replace(old, status="superseded", replaced_by=old.id))
     # What was said before an edit does not bring back what the fact said then.
     if normalize(old.content) != normalize(new.content):
-        facts.bar(facts.chain_of([old]), messages=False)
+        facts.bar(Chain.of([old]))
         facts.let_in(Chain.of([new]))  # nor does it keep out what the fact says again
     return facts.put_by_hand(new)
 
@@ -273,7 +273,7 @@ def retire(facts: FactSet, *fact_ids: str) -> str:
     going = tuple(fact for fact in found if fact.status not in HELD)
     for fact in going:
         facts.archive(fact.id, "ended")
-    _take_back(facts, UndoneFacts(removed=going))
+    _take_back(facts, (), going)
     logger.info("retired %s", ", ".join(fact.id for fact in found[:5]))
     return facts.now
 
@@ -336,19 +336,18 @@ def undo(facts: FactSet, at: str = "") -> UndoneFacts | None:
             like = before if before and not edited else replace(fact, status="ended", replaced_by="")
             facts.archive(fact.id, like.status, replaced_by=like.replaced_by)
             removed.append(fact)
-    done = UndoneFacts(tuple(restored), tuple(removed))
-    _take_back(facts, done)
+    _take_back(facts, restored, removed)
     logger.info("took back a change: restored %d, removed %d", len(restored), len(removed))
-    return done
+    return UndoneFacts(tuple(restored), tuple(removed))
 
 
-def _take_back(facts: FactSet, done: UndoneFacts) -> None:
+def _take_back(facts: FactSet, restored: Sequence[Fact], removed: Sequence[Fact]) -> None:
     """Keep the limit, and what is learned and told, once a person takes facts back or restores them."""
     facts.limit()
     # But not the fact that it corrected, which may be true again.
-    for fact in done.removed:
+    for fact in removed:
         facts.bar(facts.chain_of([fact]))
-    facts.let_in(facts.chain_of(done.restored))
+    facts.let_in(facts.chain_of(restored))
 
 
 def follow_branch(

@@ -89,6 +89,6 @@ def drop_deletion(deletion: Deletion) -> StoreEffects[None]:
 
 def deletions_left(now: float) -> StoreEffects[list[Deletion]]:
     """Read the deletions that are not carried out though nobody may be at work on them any more."""
-    found = [one for _, one in of_items(Deletion, (yield from scan(DELETIONS)))]
+    found = of_items(Deletion, (yield from scan(DELETIONS))).values()
     # A negative age was written under a clock that was ahead: nobody can tell how long ago, so it is old.
     return [one for one in found if one.state == "done" or not 0 <= now - one.at < IN_FLIGHT_SECONDS]

@@ -175,7 +175,7 @@ def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[Jo
 
 def entries_in(items: Iterable[Item]) -> dict[str, JournalEntry]:
     """Return the entries by key; what was garbled by a hand is none."""
-    return {item.key: replace(entry, place=item.key) for item, entry in of_items(JournalEntry, items)}
+    return {key: replace(entry, place=key) for key, entry in of_items(JournalEntry, items).items()}
 
 
 def prune(owner: Owner, today: str, days: int, max_bytes: int) -> StoreEffects[int]:

@@ -15,7 +15,7 @@ from typing import Final
 from langgraph.store.base import Op
 
 from memory.door import StoreEffects, put, read
-from memory.forms import of_items, plain
+from memory.forms import of_item, plain
 from memory.namespaces import Owner
 
 _KEY: Final = "lease"
@@ -100,5 +100,4 @@ class Lease:
 
 def read_lease(owner: Owner) -> StoreEffects[Lease]:
     """Read who works for the user; what cannot be read is nobody's."""
-    item = yield from read(owner.control, _KEY)
-    return next((lease for _, lease in of_items(Lease, [item])), Lease())
+    return of_item(Lease, (yield from read(owner.control, _KEY)))

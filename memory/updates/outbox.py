@@ -62,19 +62,6 @@ class Late:
         return all(not at or at < self.at - _MARGIN_SECONDS for at in times)
 
 
-@dataclass(frozen=True, slots=True)
-class Queued:
-    """What became of a turn that was written down.
-
-    Attributes:
-        entry: Key of the pending update.
-        due: When it runs at the latest, ISO 8601.
-    """
-
-    entry: str
-    due: str
-
-
 @transaction
 def record(
     draft: Entry,
@@ -83,8 +70,10 @@ def record(
     thread_epoch: str = "",
     late: Late | None = None,
     config: MemoryConfig = MemoryConfig(),  # noqa: B008 - a frozen value
-) -> StoreEffects[Queued | None]:
+) -> StoreEffects[Entry | None]:
     """Write down an update: whose thread it is, the entry, its due marker. Writing it down twice changes nothing.
+
+    Returns the entry as it is there.
 
     Nothing is written, and the value is `None`, if everything was erased since the draft's epoch, if the thread was
     erased since the thread's epoch, or while the user has learning paused.
@@ -138,7 +127,7 @@ def record(
     yield from change(owner, stored, [*stored, *of_thread.values()])
     # With one more entry the marker is due no later than before.
     yield [put(DUE, owner.due_key, {"due": min(_due_of(marker, entry.due), entry.due)})]
-    return Queued(entry.key, iso_time(entry.due))
+    return entry
 
 
 def _on_branch(

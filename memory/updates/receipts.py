@@ -70,5 +70,5 @@ def write_receipt(owner: Owner, key: str, receipt: UpdateReceipt) -> StoreEffect
 
 def read_receipts(owner: Owner, since: str = "") -> StoreEffects[list[UpdateReceipt]]:
     """Read the receipts of updates that ended after `since` (ISO 8601), oldest first."""
-    found = of_items(UpdateReceipt, (yield from read_rows(owner, "receipts")))
-    return sorted((receipt for _, receipt in found if receipt.time > since), key=lambda receipt: receipt.time)
+    found = of_items(UpdateReceipt, (yield from read_rows(owner, "receipts"))).values()
+    return sorted((receipt for receipt in found if receipt.time > since), key=lambda receipt: receipt.time)

@@ -37,25 +37,6 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Drained:
-    """What draining one owner came to.
-
-    Attributes:
-        receipts: What each update did, in ids and counts.
-        cancelled: How many entries were dropped because of an erase.
-        failed: How many are to be tried again, or became dead letters.
-        due: When the next of those that are left is due, in seconds since the epoch; `None` if none is left.
-        waiting: The conversations that wait for a model that could not be asked.
-    """
-
-    receipts: tuple[UpdateReceipt, ...] = ()
-    cancelled: int = 0
-    failed: int = 0
-    due: float | None = None
-    waiting: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
 class _Claim:
     """Entries of one thread that a model is asked about.
 
@@ -87,7 +68,7 @@ class _Claim:
 
 @dataclass(slots=True)
 class Drain(Job):
-    """The work of applying what is pending for an owner, conversation by conversation.
+    """The work of applying what is pending for an owner, conversation by conversation, and what it came to.
 
     Attributes:
         worker: The process that carries it out.
@@ -95,6 +76,9 @@ class Drain(Job):
         quiet: So many seconds after the last thing that was said there, whichever process wrote that down.
         is_woken: Whether to read at once what waited for its model.
         token: Of its lease, a random one.
+        receipts: What each update did, in ids and counts.
+        cancelled: How many entries were dropped because of an erase.
+        failed: How many are to be tried again, or became dead letters.
     """
 
     worker: Worker
@@ -102,24 +86,38 @@ class Drain(Job):
     quiet: float = 0.0
     is_woken: bool = False
     token: str = field(default_factory=lambda: uuid4().hex)
+    receipts: list[UpdateReceipt] = field(default_factory=list)
+    cancelled: int = 0
+    failed: int = 0
     _batches: Sequence[tuple[Entry, ...]] = ()
-    _receipts: list[UpdateReceipt] = field(default_factory=list)
-    _cancelled: int = 0
-    _failed: int = 0
     _left: list[Entry] = field(default_factory=list)
     _goes_on: float | None = None
 
-    def run(self) -> Drained:
-        """Do it, and return what it came to; a failure of one conversation does not stop the next."""
+    @property
+    def due(self) -> float | None:
+        """When the next of those that are left is due, in seconds since the epoch; `None` if none is left."""
+        return self._goes_on or min((entry.due for entry in self._waits()), default=None)
+
+    @property
+    def waiting(self) -> frozenset[str]:
+        """The conversations that wait for a model that could not be asked."""
+        # An overtaken entry has no error: it must not be woken by another's success, in the middle of a conversation.
+        return frozenset(entry.thread_id for entry in self._waits() if entry.waits and entry.error)
+
+    def _waits(self) -> list[Entry]:
+        return [entry for entry in self._left if entry.state != "dead" and self.only in (None, entry.thread_id)]
+
+    def run(self) -> None:
+        """Do it; a failure of one conversation does not stop the next."""
         if not self.config.enabled:
-            return Drained()
+            return
         self.worker.under_way.add(self.token)  # while it goes on, its lease is nobody else's of this process
         try:
             claim: _Claim | None = self.do(self._begin())
             while claim:
                 try:
                     receipt, claim = self.do(self._apply(claim, self._extract(claim)))
-                    self._receipts.append(receipt)
+                    self.receipts.append(receipt)
                 except LeaseLost:
                     raise
                 except Exception as error:  # a model or a store may fail in any way; the entries stay, and say so
@@ -129,11 +127,6 @@ class Drain(Job):
             self._left, self._goes_on = [], self.clock() + self.config.retry_base_seconds
         finally:
             self.worker.under_way.discard(self.token)
-        left = [entry for entry in self._left if entry.state != "dead" and self.only in (None, entry.thread_id)]
-        due = self._goes_on or min((entry.due for entry in left), default=None)
-        # An overtaken entry has no error: it must not be woken by another's success, in the middle of a conversation.
-        waiting = frozenset(entry.thread_id for entry in left if entry.waits and entry.error)
-        return Drained(tuple(self._receipts), self._cancelled, self._failed, due, waiting)
 
     @transaction
     def _begin(self) -> StoreEffects[_Claim | None]:
@@ -148,7 +141,7 @@ class Drain(Job):
             scan(self.owner.namespace("profile")),
         )
         self._left = [entry for entry in stored if entry.epoch == control.epoch]
-        self._cancelled = len(stored) - len(self._left)
+        self.cancelled = len(stored) - len(self._left)
         yield from outbox.change(self.owner, stored, self._left)
         yield from outbox.mark(self.owner, self._left)
         now, config = self.clock(), self.config
@@ -308,7 +301,7 @@ class Drain(Job):
                 *(entry.key, type(error).__name__, entry.attempts, entry.waits, entry.state),
             )
         if not isinstance(error, Overtaken):
-            self._failed += len(after)
+            self.failed += len(after)
         return (yield from self._next(claim.at + 1))
 
     def _read_lines(self, claim: _Claim) -> StoreEffects[tuple[dict[str, JournalEntry], frozenset[str]]]:

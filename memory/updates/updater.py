@@ -23,7 +23,7 @@ from memory.updates.entry import Entry, EntryKind
 from memory.updates.lease import worker_of
 from memory.updates.rollup import roll_up
 from memory.updates.transcript import ThreadView
-from memory.updates.update import Drain, Drained
+from memory.updates.update import Drain
 
 T = TypeVar("T")
 
@@ -113,10 +113,8 @@ class MemoryUpdater:
         self._loop = loop
         self._counted = counted
 
-    def drain(
-        self, owner: Owner, thread_id: str | None = None, *, quiet: float = 0.0, is_woken: bool = False
-    ) -> Drained:
-        """Apply what is pending for an owner, or only for one thread.
+    def drain(self, owner: Owner, thread_id: str | None = None, *, quiet: float = 0.0, is_woken: bool = False) -> Drain:
+        """Apply what is pending for an owner, or only for one thread, and return what that came to.
 
         Args:
             owner: Whose memory it is.
@@ -125,7 +123,9 @@ class MemoryUpdater:
             is_woken: Whether to read at once what waited for its model.
         """
         worker, config = worker_of(os.getpid()), self._config
-        return Drain(owner, config, self._clock, self._run, self._use, worker, thread_id, quiet, is_woken).run()
+        drain = Drain(owner, config, self._clock, self._run, self._use, worker, thread_id, quiet, is_woken)
+        drain.run()
+        return drain
 
     def process(self, context: ConversationContext) -> float | None:
         """Write down what a context holds, then apply it; in a program of one's own, the queue is given this.
@@ -150,7 +150,7 @@ class MemoryUpdater:
                 self._run(outbox.record(draft, view, config=self._config))
         return self.wait_after(self.drain(owner, thread_id))
 
-    def wait_after(self, drained: Drained) -> float | None:
+    def wait_after(self, drained: Drain) -> float | None:
         """Return in how many seconds what a drain left is worth another one; `None` if it left nothing."""
         return None if drained.due is None else max(drained.due - self._clock(), self._config.retry_base_seconds)
 
