@@ -4,7 +4,7 @@ The epoch is a random token compared for equality. Every row of a user carries t
 of other epochs do not count: `write_rows` and `read_rows` see to that, so that nobody else has to know.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import Annotated, Any, Final
@@ -93,7 +93,7 @@ def count_edit(owner: Owner) -> StoreEffects[int]:
 
 
 def read_rows(
-    owner: Owner, kind: Kind, keys: Iterable[str] | None = None, *, where: Mapping[str, str] | None = None
+    owner: Owner, kind: Kind, keys: Collection[str] | None = None, *, where: Mapping[str, str] | None = None
 ) -> StoreEffects[list[Item]]:
     """Read an owner's rows of one kind that count, all or those of these keys, in their order.
 
@@ -106,8 +106,11 @@ def read_rows(
         where: What fields of all of them have to be; by default anything.
     """
     place = owner.namespace(kind)
+    if keys is not None and not keys:
+        return []
     found: StoreEffects[Any] = scan(place, where=where) if keys is None else read_many(place, [*keys])
-    epoch, items = yield from side_by_side(read_epoch(owner), found)
+    control, items = yield from side_by_side(read(owner.control, _KEY), found)
+    epoch = of_item(Control, control).epoch
     return [item for item in items if item and item.value.get("epoch", epoch) == epoch]
 
 

@@ -132,9 +132,7 @@ def read_many(namespace: Sequence[str], keys: Sequence[str]) -> StoreEffects[lis
     return (yield [GetOp(tuple(namespace), key, refresh_ttl=False) for key in keys])
 
 
-def scan(
-    namespace: Sequence[str], page: int = PAGE, *, where: Mapping[str, str] | None = None
-) -> StoreEffects[list[Item]]:
+def scan(namespace: Sequence[str], *, where: Mapping[str, str] | None = None) -> StoreEffects[list[Item]]:
     """Read every item of exactly this namespace, sorted by key.
 
     A store's search stops at 10 items, also returns what lies below the namespace, and orders as it likes: by the
@@ -143,11 +141,10 @@ def scan(
 
     Args:
         namespace: What is read.
-        page: How many items the first search asks for; while there are more, the next asks for four times as many.
         where: What fields of the values have to be; by default anything.
     """
     wanted = tuple(namespace)
-    limit = page
+    limit = PAGE  # while there are more, the next search asks for four times as many
     fields = dict(where) if where else None
     while len(items := (yield [SearchOp(wanted, fields, limit, refresh_ttl=False)])[0]) >= limit:
         limit *= 4

@@ -272,8 +272,8 @@ def close_turn(closing: Closing, now: float, config: MemoryConfig) -> StoreEffec
         config: How long the update may wait, and the limit of facts.
 
     Returns:
-        What was written down; `None` if nothing was said that may be learned, the user has paused learning, or all of it
-        was erased meanwhile.
+        What was written down; `None` if nothing was said that may be learned, the user has paused learning, or all of
+        it was erased meanwhile.
     """
     # "Tomorrow" counts from the day on which it was said.
     said_at, epochs = closing.late.at if closing.late else now, closing.epochs

@@ -73,11 +73,6 @@ def record(
 ) -> StoreEffects[Entry | None]:
     """Write down an update: whose thread it is, the entry, its due marker. Writing it down twice changes nothing.
 
-    Returns the entry as it is there.
-
-    Nothing is written, and the value is `None`, if everything was erased since the draft's epoch, if the thread was
-    erased since the thread's epoch, or while the user has learning paused.
-
     Args:
         draft: The entry; without an epoch it gets the user's current one.
         view: What the thread holds now: in entries of earlier turns, the messages that the user edited away are named
@@ -86,6 +81,10 @@ def record(
         late: Set for a turn that is written down after it ended: it is written once, even if its entry was done since,
             and only if it certainly may be learned.
         config: The limit of facts: what had ended with an edit may come back.
+
+    Returns:
+        The entry; `None`, and nothing is written, if everything was erased since the draft's epoch, if the thread was
+        erased since the thread's epoch, or while the user has learning paused.
     """
     owner = draft.owner
     control, erase, stored, (noted, marker) = yield from side_by_side(
@@ -100,7 +99,7 @@ def record(
     if entry.kind == "turn" and (late is None or late.is_read):
         messages = tuple(replace(message, edit=message.edit or control.edit) for message in entry.messages)
         entry = replace(entry, messages=messages)
-    is_erased = entry.epoch != control.epoch or (thread_epoch and erased_between(thread_epoch, erase.epoch))
+    is_erased = entry.epoch != control.epoch or erased_between(thread_epoch, erase.epoch)
     if is_erased or not control.learning or (late and not late.may_be_learned(draft.epoch, control, erase)):
         return None
     note = before = of_item(ThreadNote, noted)

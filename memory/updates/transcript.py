@@ -146,9 +146,9 @@ def without_edits(entries: Sequence[AnyTurn], view: ThreadView, newest: Entry) -
         newest: The turn that goes on from that.
     """
     turns, until = [entry for entry in entries if entry.kind == "turn"], newest.created
-    question = asked_in(newest)[-1:]
-    told = [entry for entry in turns for one in entry.messages if (one.id,) == question and entry is not newest]
-    if any(asked_in(entry)[-1:] == question and entry.messages[-1].role == "assistant" for entry in told):
+    question, others = asked_in(newest)[-1:], [entry for entry in turns if entry is not newest]
+    answered = {asked_in(entry)[-1:] for entry in others if entry.messages[-1].role == "assistant"}
+    if question and question in answered:
         view = replace(view, begun=math.inf)  # its answer is made again: what was written down since was not beside it
     gone, changed = edited_away(entries, view, newest.first), []
     # One question may have several entries: as the model was asked, and with its answer.

@@ -287,4 +287,4 @@ async def test_rows_of_one_transaction_have_no_order_and_are_all_read(served: Du
     keys = [f"{number:04}" for number in range(3000)]
     facts = Owner.of("ada").namespace("facts")
     await served.abatch([PutOp(facts, key, {"by": key}) for key in keys])
-    assert [item.key for item in await arun(served, scan(facts, page=10))] == keys
+    assert [item.key for item in await arun(served, scan(facts))] == keys
