@@ -3,10 +3,11 @@
 These tell a later turn what was edited away since.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from langgraph.store.base import Op
 
@@ -20,7 +21,9 @@ from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner, thread_namespace
 from memory.text import digest, flush_hash
 from memory.updates.entry import Entry, LearnedTurn, Said
-from memory.updates.transcript import BEGINNING
+from memory.updates.transcript import AGE, BEGINNING, ThreadView, without_edits
+
+logger = logging.getLogger(__name__)
 
 _MOST_MESSAGES: Final = 150
 """So many messages of a thread are named, the newest: each turn reads them."""
@@ -70,35 +73,51 @@ def _digest(message: StoredMessage) -> str:
     return digest(message.text)[:12] if message.role != "assistant" else ""
 
 
-def turn_to_branch(
-    draft: Entry, before: Mapping[str, LearnedTurn], after: Mapping[str, LearnedTurn], config: MemoryConfig
-) -> StoreEffects[None]:
+def go_on_from(
+    draft: Entry, view: ThreadView, pending: dict[str, Entry], note: ThreadNote, config: MemoryConfig
+) -> StoreEffects[tuple[dict[str, Entry], ThreadNote]]:
     """Have facts follow the branch that a thread goes on from, and the newest words of its messages.
 
     Args:
-        draft: The turn that goes on, with the words of messages that are back.
-        before: What was learned of the thread, by key, with what counted as edited away until now.
-        after: The same, with what counts as edited away.
+        draft: The turn that goes on.
+        view: What the thread holds then.
+        pending: The thread's entries, that turn among them, by key.
+        note: What is noted of the thread.
         config: The limit of facts.
+
+    Returns:
+        The entries and the note as they become.
     """
+    before = {turn.key: turn for turn in note.learned}
+    every: dict[str, Any] = before | pending
+    edited = without_edits(sorted(every.values(), key=AGE), view, draft)
+    if edited:
+        logger.info("thread %s: %d entries hold what it does not", draft.thread_id, len(edited))
+    every |= {one.key: one for one in edited}
+    pending, after = ({key: every[key] for key in turns} for turns in (pending, before))
+    was, gone = ({each for turn in turns.values() for each in turn.edited_away} for turns in (before, after))
+    again: tuple[StoredMessage, ...] = ()
+    if after != before:
+        note = note.with_learned(after.values())
+        # What was edited away before it was learned has to be read now; the rest is known again by its words.
+        again = view.words(was - gone, iso_time(draft.created))
+        cut = replace(draft, kind="cut", messages=again)
+        pending |= {cut.key: cut} if again else {}
     known = {one.id: one.text for turn in before.values() for one in turn.messages if one.text}
-    said = {one: _digest(one) for one in draft.messages if not one.seen and one.role != "assistant"}
+    was, gone = was & known.keys(), gone & known.keys()
+    said = {one: _digest(one) for one in (*draft.messages, *again) if not one.seen and one.role != "assistant"}
     rewritten = {one.id for one, words in said.items() if known.get(one.id, words) != words}
-    was, gone = (
-        {each for turn in turns.values() for each in turn.edited_away if each in known} for turns in (before, after)
-    )
     # What was left has taught nothing: said again, the same words are read again.
     left = {known[each] for each in gone}
-    again = {flush_hash(one.role, one.text) for one, words in said.items() if words in left or one.id in rewritten}
-    flushed = (yield from read_flushed(draft.owner, draft.thread_id)) if again else {}
-    if not again.isdisjoint(flushed):
-        kept = [each for each in flushed if each not in again]
-        yield from write_flushed(draft.owner, draft.thread_id, kept)
-    if was == gone and not rewritten:
-        return
-    facts = yield from read_fact_set(draft.owner, whole=True, now=iso_time(draft.created), config=config)
-    rules.follow_branch(facts, draft.thread_id, gone, was - gone, rewritten)
-    yield from save(facts)
+    unread = {flush_hash(one.role, one.text) for one, words in said.items() if words in left or one.id in rewritten}
+    flushed = (yield from read_flushed(draft.owner, draft.thread_id)) if unread else {}
+    if not unread.isdisjoint(flushed):
+        yield from write_flushed(draft.owner, draft.thread_id, [each for each in flushed if each not in unread])
+    if was != gone or rewritten:
+        facts = yield from read_fact_set(draft.owner, whole=True, now=iso_time(draft.created), config=config)
+        rules.follow_branch(facts, draft.thread_id, gone, was - gone, rewritten)
+        yield from save(facts)
+    return pending, note
 
 
 def read_flushed(owner: Owner, thread_id: str) -> StoreEffects[dict[str, None]]:

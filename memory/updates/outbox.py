@@ -8,8 +8,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from operator import attrgetter
-from typing import Annotated, Any
+from typing import Annotated
 
 from langgraph.store.base import Item, MatchCondition
 from pydantic import Field
@@ -19,16 +18,13 @@ from memory.control import Control, read_control
 from memory.door import StoreEffects, delete, list_namespaces, put, read, read_many, scan, side_by_side, transaction
 from memory.forget.threads import ErasedThread, erased_between, read_thread_erase
 from memory.forms import of_item, plain, read_as
-from memory.message import iso_time
 from memory.namespaces import DUE, Kind, Owner, owner_of, thread_namespace
 from memory.text import digest
 from memory.updates.entry import Entry
-from memory.updates.learned import ThreadNote, turn_to_branch
-from memory.updates.transcript import ThreadView, without_edits
+from memory.updates.learned import ThreadNote, go_on_from
+from memory.updates.transcript import AGE, ThreadView
 
 logger = logging.getLogger(__name__)
-
-_AGE = attrgetter("created", "key")
 
 # Clocks of two processes differ: what was changed so short a time before a turn may have been changed after it.
 _MARGIN_SECONDS = 300.0
@@ -120,36 +116,13 @@ def record(
         said = (replace(each, text=words.get(each.id, each.text)) for each in one.messages)
         of_thread[one.key] = replace(one, messages=tuple(said))
     if view is not None:
-        of_thread, note = yield from _on_branch(entry, view, of_thread, note, config)
+        of_thread, note = yield from go_on_from(entry, view, of_thread, note, config)
     if not noted or note != before:
         yield [note.put(owner, entry.thread_id)]
     yield from change(owner, stored, [*stored, *of_thread.values()])
     # With one more entry the marker is due no later than before.
     yield [put(DUE, owner.due_key, {"due": min(_due_of(marker, entry.due), entry.due)})]
     return entry
-
-
-def _on_branch(
-    entry: Entry, view: ThreadView, of_thread: dict[str, Entry], note: ThreadNote, config: MemoryConfig
-) -> StoreEffects[tuple[dict[str, Entry], ThreadNote]]:
-    """Let facts follow the branch that a thread shows; return its entries and its note as they become."""
-    learned = {turn.key: turn for turn in note.learned}
-    every: dict[str, Any] = learned | of_thread
-    edited = without_edits(sorted(every.values(), key=_AGE), view, entry)
-    if edited:
-        logger.info("thread %s: %d entries hold what it does not", entry.thread_id, len(edited))
-    every |= {one.key: one for one in edited}
-    pending, now = ({key: every[key] for key in turns} for turns in (of_thread, learned))
-    said = entry.messages
-    if now != learned:
-        note = note.with_learned(now.values())
-        back = {each for key, one in learned.items() for each in one.edited_away if each not in now[key].edited_away}
-        # What was edited away before it was learned has to be read now; the rest is known again by its words.
-        again = replace(entry, kind="cut", messages=view.words(back, iso_time(entry.created)))
-        pending |= {again.key: again} if again.messages else {}
-        said = (*said, *again.messages)
-    yield from turn_to_branch(replace(entry, messages=said), learned, now, config)
-    return pending, note
 
 
 def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffects[list[Entry]]:
@@ -164,7 +137,7 @@ def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffect
                 entries.append(entry)
                 continue
         logger.warning("outbox item %s is no entry and is left alone", item.key)
-    return sorted(entries, key=_AGE)
+    return sorted(entries, key=AGE)
 
 
 def change(owner: Owner, before: Iterable[Entry], after: Iterable[Entry]) -> StoreEffects[None]:

@@ -21,6 +21,7 @@ SCHEDULED: Final = "[SCHEDULED]"
 """How a user message begins that a scheduler sent, not a person."""
 # Stands among what was flushed of a thread while that ends with a scheduled message whose reply is still to come.
 _OPEN: Final = flush_hash("scheduled", "")
+AGE: Final = attrgetter("created", "key")
 # What was cut is the oldest.
 _IN_THREAD: Final = attrgetter("kind", "created", "key")
 # A model call reads so many characters for each message that it may read, so that neither a backlog nor a long message
