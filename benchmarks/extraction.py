@@ -194,7 +194,7 @@ def run(update: Update, model: BaseChatModel, facts: FactStore, config: MemoryCo
     known = facts.snapshot()
     profile = texts_of(known.profile)
     extraction = extract_facts(model, update.messages, existing=known.facts, profile=profile, config=config)
-    applied = facts.apply(extraction, thread_id="t", epoch=known.epoch, now=datetime.now(UTC).isoformat())
+    applied = facts.apply(extraction, thread_id="t", epoch=known.control.epoch, now=datetime.now(UTC).isoformat())
     return extraction, applied
 
 

@@ -9,7 +9,6 @@ from langchain_core.embeddings import Embeddings
 from benchmarks.quality_data import Talk
 from memory import prompts
 from memory.context.tokens import count_tokens
-from memory.control import INITIAL_EPOCH
 from memory.facts.fact import Fact, fact_ids, strongest_first
 from memory.facts.rows import MemorySnapshot
 from memory.injection.selection import TurnConditions, inject
@@ -71,7 +70,7 @@ class Held:
 
     def __init__(self, talk: Talk, embeddings: Embeddings | None, *, with_turns: bool) -> None:
         facts = facts_of(talk)
-        self._snapshot = MemorySnapshot(INITIAL_EPOCH, tuple(strongest_first(facts)))
+        self._snapshot = MemorySnapshot(facts=tuple(strongest_first(facts)))
         self._embeddings = embeddings
         self._index = UserIndex()
         self._index.follow_facts(facts)

@@ -203,8 +203,8 @@ def remember(
         config=call.config,
         time_zone=call.control.zone,
     )
-    epoch = call.epochs.epoch or snapshot.epoch
-    if erased_between(call.epochs.thread_epoch, thread_epoch) or epoch != snapshot.epoch:
+    epoch = call.epochs.epoch or snapshot.control.epoch
+    if erased_between(call.epochs.thread_epoch, thread_epoch) or epoch != snapshot.control.epoch:
         return Told(f"Not remembered: {prompts.NOT_REMEMBERED['stale']}")
     outcome = yield from call.facts.apply(extraction, thread_id=call.thread_id, epoch=epoch, now=iso_time(call.now))
     yield from hold_repeats(call.owner, call.control)

@@ -6,7 +6,6 @@ A graph, a middleware or a program of one's own keeps between two turns what `Tu
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import tzinfo
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
@@ -196,7 +195,6 @@ class Opening:
         epochs: Under which epochs it began; `None` if it is not learned, or they cannot be read.
         updates: The receipts of updates since the turn before, oldest first.
         revision: The journal's.
-        zone: Where the user is, if that is known.
     """
 
     mode: MemoryMode | None
@@ -204,7 +202,6 @@ class Opening:
     epochs: TurnEpochs | None = None
     updates: tuple[UpdateReceipt, ...] = ()
     revision: JournalRevision = JournalRevision()  # noqa: RUF009 - a frozen value
-    zone: tzinfo | None = None
 
 
 def open_turn(
@@ -222,17 +219,17 @@ def open_turn(
     """
     if not may_read(mode):
         return Opening(mode)
-    snapshot, (thread_epoch, control), revision, receipts = yield from side_by_side(
+    snapshot, (revision, receipts), thread_epoch = yield from side_by_side(
         read_snapshot_with(owner, lines),
-        side_by_side(read_thread_epoch(thread_id), read_control(owner)),
-        read_revision(owner),
-        read_receipts(owner, iso_time(before or 0)),
+        side_by_side(read_revision(owner), read_receipts(owner, iso_time(before or 0))),
+        read_thread_epoch(thread_id),
     )
+    control = snapshot.control
     if not control.learning:  # the user may have paused it
         mode = effective_mode(mode, "read_only")
-    epochs = TurnEpochs(snapshot.epoch, thread_epoch, snapshot.edit) if may_learn(mode) else None
+    epochs = TurnEpochs(control.epoch, thread_epoch, control.edit) if may_learn(mode) else None
     told = () if before is None else tuple(receipts)
-    return Opening(mode, snapshot, epochs, told, revision, control.zone)
+    return Opening(mode, snapshot, epochs, told, revision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -227,10 +227,10 @@ class TurnMemory:
 
     async def _recall(self, run: Run, opening: Opening, live: Sequence[BaseMessage]) -> Recalled:
         """Return what of the user's memory has to do with the newest message; nothing where memory is not used."""
-        if run.place is None or not (opening.snapshot and opening.snapshot.is_used):
+        if run.place is None or not (opening.snapshot and opening.snapshot.control.use):
             return NOTHING
         # As for the journal's days: the user's own zone counts before that of the assistant's context.
-        zone = opening.zone or zone_named(run.context.time_zone) or UTC
+        zone = opening.snapshot.control.zone or zone_named(run.context.time_zone) or UTC
         now = datetime.fromtimestamp(self._service.clock(), zone).isoformat()
         # The newest message of the user, with what was said in the turn before it.
         places = [at for at, message in enumerate(live) if isinstance(message, HumanMessage)]
@@ -254,7 +254,7 @@ class TurnMemory:
             why = "incognito"
         elif opening.mode is None or (opening.snapshot is None and run.context.memory_tokens):
             why = "store_away" if self._service.stores.is_away(run.store, "read") else "unreadable"
-        elif opening.snapshot is not None and not opening.snapshot.is_used:
+        elif opening.snapshot is not None and not opening.snapshot.control.use:
             why = "not_used"
         elif not self._config.enabled:
             why = "switched_off"

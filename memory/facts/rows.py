@@ -10,7 +10,7 @@ from typing import Final, Self
 from langgraph.store.base import Item
 
 from memory.config import MemoryConfig
-from memory.control import read_control, read_rows
+from memory.control import Control, read_control, read_rows
 from memory.door import StoreEffects, delete, scan, side_by_side
 from memory.facts.chain import by_time
 from memory.facts.fact import (
@@ -170,19 +170,16 @@ def forgotten_messages(owner: Owner, thread_id: str, message_ids: Iterable[str])
 
 @dataclass(frozen=True, slots=True)
 class MemorySnapshot:
-    """What is remembered about a user at one moment: active facts, strongest first, and the profile, under their epoch.
+    """What is remembered about a user at one moment: active facts, strongest first, and the profile.
 
-    `lines` are past turns as a prompt shows them, by the ids that the journal gives its lines. `edit` is the number of
-    the user's newest edit by hand: after one, another line may have to be hidden. Where `is_used` is false, the user
-    has switched off that models are shown any of it, and it is empty.
+    `lines` are past turns as a prompt shows them, by the ids that the journal gives its lines. `control` is the user's
+    then: after an edit by hand, another line may have to be hidden. Where models are shown nothing, all else is empty.
     """
 
-    epoch: str = ""
+    control: Control = Control()  # noqa: RUF009 - a frozen value
     facts: tuple[Fact, ...] = ()
     profile: Mapping[str, StoredSection] = field(default_factory=dict)
     lines: Mapping[str, str] = field(default_factory=dict)
-    edit: int = 0
-    is_used: bool = True
 
     def at(self, now: float) -> Self:
         """Return what of it holds at a time (seconds since 1970): what is over is history, and no prompt shows it."""
@@ -205,4 +202,4 @@ def read_snapshot(owner: Owner) -> StoreEffects[MemorySnapshot]:
     }
     if kept_out := len(active) - len(shown) + len(texts_of(sections)) - len(profile):
         logger.warning("kept %d stored texts out of the prompt: secrets, orders, or more than is shown", kept_out)
-    return MemorySnapshot(facts.control.epoch, shown, profile)
+    return MemorySnapshot(facts.control, shown, profile)

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Self
 from pydantic import Field
 
 from memory import prompts
-from memory.control import read_control, read_rows
+from memory.control import read_rows
 from memory.door import StoreEffects, side_by_side
 from memory.facts.fact import Fact
 from memory.facts.rows import MemorySnapshot, read_snapshot
@@ -77,7 +77,7 @@ class Injected:
         """Say whether the prompt shows a fact that was corrected, edited or deleted, or what is gone."""
         current, lines = {(fact.id, fact.revision) for fact in snapshot.facts}, self.lines()
         # What a person deletes is not told again, and the journal keeps its words until an erase.
-        if lines and (self.lines_edit != snapshot.edit or any(line not in snapshot.lines for _, line in lines)):
+        if lines and (self.lines_edit != snapshot.control.edit or any(line not in snapshot.lines for _, line in lines)):
             return True
         return any(
             snapshot.profile[name].at(revision) is None if name in snapshot.profile else (name, revision) not in current
@@ -125,9 +125,7 @@ def read_snapshot_with(owner: Owner, lines: Sequence[Line]) -> StoreEffects[Memo
         lines: Journal entries, by key, and which of their messages; those that are gone have no text.
     """
     keys = list(dict.fromkeys(entry for entry, _ in lines))
-    snapshot, items, control = yield from side_by_side(
-        read_snapshot(owner), read_rows(owner, "journal", keys), read_control(owner)
-    )
+    snapshot, items = yield from side_by_side(read_snapshot(owner), read_rows(owner, "journal", keys))
     wanted = {line for _, line in lines}
     texts = {
         document.id: text
@@ -135,5 +133,4 @@ def read_snapshot_with(owner: Owner, lines: Sequence[Line]) -> StoreEffects[Memo
         for document in turn_documents(entry)
         if document.id in wanted and (text := line_of(document))
     }
-    shown = replace(snapshot, lines=texts, edit=control.edit)
-    return shown if control.use else replace(shown, facts=(), profile={}, lines={}, is_used=False)
+    return replace(snapshot, lines=texts) if snapshot.control.use else MemorySnapshot(snapshot.control)

@@ -86,8 +86,8 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
     `told` adds them.
     """
     snapshot = snapshot.at(turn.now)
-    if not snapshot.is_used:
-        return Injected(since=NOT_USED, at=turn.now, lines_edit=snapshot.edit)
+    if not snapshot.control.use:
+        return Injected(since=NOT_USED, at=turn.now, lines_edit=snapshot.control.edit)
     half, recalled = turn.budget // 2, turn.recalled
     # Nothing matters to a message that is about nothing the user ever spoke of, or only greets or thanks.
     is_about = recalled.coverage >= LEAST_COVERAGE
@@ -105,7 +105,7 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
                 for each in previous.deltas[number:]
             )
             deltas = (*previous.deltas[:number], *(each for each in bare if each.facts))
-            kept = replace(previous, deltas=deltas, at=turn.now, lines_edit=snapshot.edit)
+            kept = replace(previous, deltas=deltas, at=turn.now, lines_edit=snapshot.control.edit)
             spare = room - turn.size(kept, snapshot)
             most = turn.at_most(min(turn.budget, max(half, spare)) if number == every else min(half, spare))
             added = _delta(kept, snapshot, heard, hits, left=turn.budget, room=most)
@@ -113,7 +113,7 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
             if turn.size(after, snapshot) <= room:
                 return after
     # With half of the budget first: that says which past turns a fact tells already.
-    new = Injected(since=turn.now, at=turn.now, lines_edit=snapshot.edit)
+    new = Injected(since=turn.now, at=turn.now, lines_edit=snapshot.control.edit)
     told_by = replace(new, block=choose_block(snapshot, replace(turn, budget=half)), since=math.inf)
     fitting = relevant(recalled.hits, LEAST_SHARE) if is_about else ()
     lines = [hit for hit in fitting if hit.document.entry]

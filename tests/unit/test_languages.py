@@ -59,7 +59,7 @@ def test_nearly_all_are_found_first(facts: FactStore) -> None:
 
 
 def test_the_prompt_shows_all_of_them_as_they_are(facts: FactStore) -> None:
-    known = MemorySnapshot("e", tuple(facts.list()), {})
+    known = MemorySnapshot(facts=tuple(facts.list()))
     injected = inject(None, known, TURN)
     block = render_block(injected, known, 20_000, len)
     assert [each["fact"] for each in DIALOGUES if each["fact"] not in block] == []

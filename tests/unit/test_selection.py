@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.control import Control
 from memory.facts.fact import Fact
 from memory.facts.profile import StoredSection
 from memory.facts.rows import MemorySnapshot
@@ -48,7 +49,7 @@ def fact(number: int, content: str = "", confidence: float = 0.8, *, written: fl
 
 
 def known(*facts: Fact, **sections: StoredSection) -> MemorySnapshot:
-    return MemorySnapshot("e", facts, {f"user.{name}": section for name, section in sections.items()})
+    return MemorySnapshot(Control("e"), facts, {f"user.{name}": section for name, section in sections.items()})
 
 
 def first(memory: MemorySnapshot, turn: TurnConditions = TURN) -> Injected:

@@ -52,9 +52,9 @@ async def preview_of(call: Call, message: str) -> Preview:
     await counter.awarm_up()
     opening = await call.run(open_turn(call.owner, "", "read_only", None))
     snapshot = opening.snapshot
-    if snapshot is None or not snapshot.is_used:
+    if snapshot is None or not snapshot.control.use:
         return Preview(used=False, budget=budget)
-    local = datetime.fromtimestamp(now, opening.zone or UTC).isoformat()
+    local = datetime.fromtimestamp(now, snapshot.control.zone or UTC).isoformat()
     recalled = await call.service.recalling.search(call.store, call.owner, snapshot.facts, message, local)
     conditions = TurnConditions(
         thread_id="", message_id=_MESSAGE, window=(), now=now, cache_ttl_seconds=context.cache_ttl_seconds,
