@@ -314,17 +314,24 @@ async def arun(
     Args:
         store: Where.
         effects: What.
-        seconds: One batch, or one transaction, may take this long, then it is cancelled, and the effects are told
-            `TimeoutError`: whoever works in the background would wait for ever for a store that never answers.
+        seconds: One batch, or one transaction, may take this long, then the effects are told `TimeoutError`: whoever
+            works in the background would wait for ever for a store that never answers.
         aside: Whether what lies between effects runs on threads, one step at a time, and leaves the loop to others:
             whoever reads a whole journal computes for seconds.
     """
 
     async def batch(ops: Batch) -> list[Any]:
         async with asyncio.timeout(seconds):
-            return await store.abatch(ops)
+            return await _answer_of(store, ops)
 
     return await _perform(effects, batch, partial(_awrite, store, seconds=seconds, aside=aside), aside=aside)
+
+
+def _answer_of(store: BaseStore, ops: Sequence[Op]) -> Awaitable[list[Any]]:
+    """Return the answer of a store, to be awaited: cancelled, the batches of a store that is not ours go on."""
+    answer = store.abatch(ops)
+    # A cancelled batch of LangGraph's SQLite store may leave its connection in a transaction, for good.
+    return answer if isinstance(store, Transactional) else asyncio.shield(answer)
 
 
 async def _awrite(store: BaseStore, asked: Write, *, seconds: float, aside: bool) -> Any:
@@ -337,13 +344,12 @@ async def _awrite(store: BaseStore, asked: Write, *, seconds: float, aside: bool
                 batch = await turns.enter_async_context(store.writing(*asked.names))
             else:
                 await turns.enter_async_context(turns_of(asked.names, seconds))
-                batch = store.abatch
+                batch = partial(_answer_of, store)
 
             def carry_out(ops: Sequence[Op]) -> Awaitable[list[Any]]:
                 nonlocal commits
                 commits = PutOp in map(type, ops)  # these are the last batch
-                # A cancelled batch of LangGraph's SQLite store may leave its connection in a transaction, for good.
-                return batch(ops) if isinstance(store, Transactional) else asyncio.shield(batch(ops))
+                return batch(ops)
 
             return await _transacted(asked, carry_out, aside=aside)
 
