@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from memory.screening.door import answers_with_secret, secrecy
 from memory.screening.values import NO_SECRETS, SecretValues
 from memory.text import digest
 
+_FREE: Final = frozenset[Hold]()
 LineSource = Literal["turn", "cut"]
 
 
@@ -42,7 +43,7 @@ class JournalEntry:
     model: str = ""
     written: str = ""
     source: LineSource = "cut"
-    held: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict, hash=False)
+    held: Mapping[str, frozenset[Hold]] = field(default_factory=dict, hash=False)
     harmless: Annotated[frozenset[str], Field(exclude=True)] = field(default=frozenset(), compare=False)
     is_screened: bool = field(default=False, compare=False)
     place: Annotated[str, Field(exclude=True)] = field(default="", compare=False)
@@ -80,7 +81,7 @@ class JournalEntry:
         held, near = dict(self.held), [*before, *said]
         is_answer = any(answers_with_secret(near[:at], near[at]) for at in range(len(before), len(near)))
         if repeats or is_answer or any(map(secrecy, (*said, ".\n".join(said)))):
-            held = {one.id: tuple(dict.fromkeys((*held.get(one.id, ()), "secret"))) for one in self.messages}
+            held = {one.id: held.get(one.id, _FREE) | {"secret"} for one in self.messages}
         return replace(self, held=held, is_screened=True)
 
     def joined(self, other: Self) -> Self:
@@ -102,9 +103,9 @@ class JournalEntry:
         read = with_replies(messages, other.harmless)
         stays = {each for each in mine if each not in read and mine[each].text == words[each].text}
         # But for what is found to be an order, or a secret, only now.
-        found = {each: tuple(why for why in held if why != "approval") for each, held in other.held.items()}
-        held = {each: (self.held if each in stays else other.held).get(each, ()) for each in words}
-        held = {each: why for each in words if (why := tuple(dict.fromkeys((*held[each], *found.get(each, ())))))}
+        found = {each: why - {"approval"} for each, why in other.held.items()}
+        held = {each: (self.held if each in stays else other.held).get(each, _FREE) for each in words}
+        held = {each: why for each in words if (why := held[each] | found.get(each, _FREE))}
         joined = replace(self, messages=messages, held=held, is_screened=False).screened()
         return replace(joined, source="cut", written=other.written, model=other.model) if is_now_cut else joined
 
@@ -162,8 +163,8 @@ def entries_of(
         messages = tuple(replace(message, seen=False) for message in exchange)
         asked = {one.id for one in messages if one.role != "assistant"} or {one.id for one in messages}
         waits = with_replies(messages, asked - passing) if approval != "off" else ()
-        held: dict[str, tuple[Hold, ...]] = dict.fromkeys(waits, ("approval",))
-        held |= {each: (*held.get(each, ()), "order") for each in with_replies(messages, orders)}
+        held: dict[str, frozenset[Hold]] = dict.fromkeys(waits, frozenset({"approval"}))
+        held |= {each: held.get(each, _FREE) | {"order"} for each in with_replies(messages, orders)}
         source: LineSource = "cut" if any(one.id in cut for one in messages) else draft.source
         day = day_of(exchange[0].time, zone)
         entry = replace(draft, day=day, messages=messages, source=source, held=held, harmless=passing)

@@ -99,7 +99,7 @@ def untold_of(facts: FactSet, entries: Sequence[JournalEntry]) -> list[Untold]:
         gone |= {one.id for one in entry.messages if shunned.ids and shunned.is_in(entry.thread_id, one)}
         lifted = _lifted(entry, told, released)
         answers = {one: facts.notes.get(_answer_key(entry, one), {}).get("yes") for one in entry.held}
-        held = {one: left for one, why in entry.held.items() if answers[one] is not True and (left := {*why} - lifted)}
+        held = {one: left for one, why in entry.held.items() if answers[one] is not True and (left := why - lifted)}
         untold = Untold(with_replies(entry.messages, gone), with_replies(entry.messages, held.keys()))
         if not untold.gone & untold.waiting:
             untold = untold._replace(

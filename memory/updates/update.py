@@ -342,6 +342,6 @@ class Drain(Job):
         shown = {one.id: one.text for each in held.values() for one in each.messages if one.id not in each.held}
         waits = [(one, each.held[one.id]) for each in fresh for one in each.messages if one.id in each.held]
         # What is in use waits for no approval (`JournalEntry.joined`).
-        if any(one.id in shown and (shown[one.id] != one.text or why != ("approval",)) for one, why in waits):
+        if any(one.id in shown and (shown[one.id] != one.text or why != {"approval"}) for one, why in waits):
             # The prompts that show a line know it by its id: after an edit by hand they choose anew.
             yield from count_edit(owner)
