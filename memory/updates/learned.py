@@ -89,11 +89,10 @@ def go_on_from(
         The entries and the note as they become.
     """
     before = {turn.key: turn for turn in note.learned}
-    every: dict[str, Any] = before | pending
-    edited = without_edits(sorted(every.values(), key=AGE), view, draft)
-    if edited:
-        logger.info("thread %s: %d entries hold what it does not", draft.thread_id, len(edited))
-    every |= {one.key: one for one in edited}
+    known: dict[str, Any] = before | pending
+    every: dict[str, Any] = {one.key: one for one in without_edits(sorted(known.values(), key=AGE), view, draft)}
+    if every != known:
+        logger.info("thread %s goes on from another branch", draft.thread_id)
     pending, after = ({key: every[key] for key in turns} for turns in (pending, before))
     was, gone = ({each for turn in turns.values() for each in turn.edited_away} for turns in (before, after))
     again: tuple[StoredMessage, ...] = ()
@@ -103,12 +102,12 @@ def go_on_from(
         again = view.words(was - gone, iso_time(draft.created))
         cut = replace(draft, kind="cut", messages=again)
         pending |= {cut.key: cut} if again else {}
-    known = {one.id: one.text for turn in before.values() for one in turn.messages if one.text}
-    was, gone = was & known.keys(), gone & known.keys()
+    words_of = {one.id: one.text for turn in before.values() for one in turn.messages if one.text}
+    was, gone = was & words_of.keys(), gone & words_of.keys()
     said = {one: _digest(one) for one in (*draft.messages, *again) if not one.seen and one.role != "assistant"}
-    rewritten = {one.id for one, words in said.items() if known.get(one.id, words) != words}
+    rewritten = {one.id for one, words in said.items() if words_of.get(one.id, words) != words}
     # What was left has taught nothing: said again, the same words are read again.
-    left = {known[each] for each in gone}
+    left = {words_of[each] for each in gone}
     unread = {flush_hash(one.role, one.text) for one, words in said.items() if words in left or one.id in rewritten}
     flushed = (yield from read_flushed(draft.owner, draft.thread_id)) if unread else {}
     if not unread.isdisjoint(flushed):

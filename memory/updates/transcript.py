@@ -1,9 +1,9 @@
 """What of a conversation is worth remembering: its newest turn, what was edited away, what a model reads. Pure."""
 
 import math
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from operator import attrgetter
 from typing import Final, Self
 
@@ -13,7 +13,7 @@ from memory.config import MemoryConfig
 from memory.extraction.dialogue import MAX_CONTEXT_CHARS, MAX_USER_CHARS, in_pieces
 from memory.message import StoredMessage, stored_id, to_stored
 from memory.text import flush_hash
-from memory.updates.entry import Entry, LearnedTurn, Said
+from memory.updates.entry import Entry, LearnedTurn
 
 AnyTurn = Entry | LearnedTurn
 
@@ -139,7 +139,7 @@ class ThreadView:
 
 
 def without_edits(entries: Sequence[AnyTurn], view: ThreadView, newest: Entry) -> list[AnyTurn]:
-    """Return the entries of a thread whose edited messages are others now, with their ids.
+    """Return the entries of a thread, with the ids of those of their messages that count as edited away now.
 
     Args:
         entries: What is pending of the thread, or was learned, in the order in which it was written down.
@@ -151,21 +151,20 @@ def without_edits(entries: Sequence[AnyTurn], view: ThreadView, newest: Entry) -
     answered = {asked_in(entry)[-1:] for entry in others if entry.messages[-1].role == "assistant"}
     if question and question in answered:
         view = replace(view, begun=math.inf)  # its answer is made again: what was written down since was not beside it
-    gone, changed = edited_away(entries, view, newest.first), []
+    gone, now = edited_away(entries, view, newest.first), list[AnyTurn]()
     # One question may have several entries: as the model was asked, and with its answer.
     beside = {asked_in(entry) for entry in entries if entry.overlapped or _is_beside(entry, view)}
     for entry in entries:
-        before = tuple(one.id for one in entry.messages if one.id in gone and one.id in entry.edited_away)
-        now = replace(entry, edited_away=tuple(one.id for one in entry.messages if one.id in gone))
+        left = tuple(one.id for one in entry.messages if one.id in gone)
+        before = tuple(each for each in left if each in entry.edited_away)
         # No message is taken out of an entry that was written after this view, or by a run beside it: this view cannot
         # have it. A message that is back is given back in any case.
-        if now.edited_away != before and entry.created > until:
-            now = replace(entry, edited_away=before)
-        elif now.edited_away != before and asked_in(entry) in beside:
-            now = replace(entry, edited_away=before, overlapped=True)
-        if now != entry:
-            changed.append(now)
-    return changed
+        if left != before and entry.created > until:
+            left = before
+        elif left != before and asked_in(entry) in beside:
+            left, entry = before, replace(entry, overlapped=True)
+        now.append(replace(entry, edited_away=left))
+    return now
 
 
 def edited_away(entries: Iterable[AnyTurn], view: ThreadView, first: str) -> frozenset[str]:
@@ -218,12 +217,13 @@ def asked_in(entry: AnyTurn) -> tuple[str, ...]:
 
 def _predecessors(turns: Iterable[AnyTurn]) -> dict[str, set[str]]:
     """Return what was said right before each new message of the turns: nothing, where a thread begins."""
-    before: dict[str, set[str]] = {}
+    before = defaultdict[str, set[str]](set)
     each: Iterator[Sequence[StoredMessage | Said]] = (turn.messages for turn in turns)
     for messages in each:
-        before.update((first.id, before.get(first.id, set())) for first in messages[:1] if not first.seen)
-        for one, following in pairwise(messages):
-            before.setdefault(following.id, set()).add(one.id)
+        ids = [one.id for one in messages]
+        for at, one in enumerate(messages):
+            if at or not one.seen:
+                before[one.id].update(ids[:at][-1:])
     return before
 
 
