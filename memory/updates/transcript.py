@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Final, Self
@@ -13,7 +13,7 @@ from memory.config import MemoryConfig
 from memory.extraction.dialogue import MAX_CONTEXT_CHARS, MAX_USER_CHARS, in_pieces
 from memory.message import StoredMessage, stored_id, to_stored
 from memory.text import flush_hash
-from memory.updates.entry import Entry, LearnedTurn
+from memory.updates.entry import Entry, LearnedTurn, Said
 
 AnyTurn = Entry | LearnedTurn
 
