@@ -534,8 +534,8 @@ MUTANTS = (
     Mutant(
         "who reads the journal in the middle of a deletion keeps what they read",
         "memory/facts/store.py",
-        "_operation(rules.delete, whole=True, by_hand=True)",
-        "_operation(rules.delete, whole=True)",
+        "_operation(rules.delete, _all, by_hand=True)",
+        "_operation(rules.delete, _all)",
         (PROMISES,),
     ),
     Mutant(

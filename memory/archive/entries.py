@@ -155,7 +155,7 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
         owner: Whose memory.
         seconds: Now, in seconds since 1970.
     """
-    facts = await arun(store, read_fact_set(owner, whole=True))
+    facts = await arun(store, read_fact_set(owner))
     for line in fact_lines(owner, [*facts.rows.values()], seconds):
         yield line
     yield _json_line("profile", texts_of(await arun(store, read_profile(owner))))

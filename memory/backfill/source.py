@@ -254,7 +254,7 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
 
     yield from write_thread_epoch(unit, uuid.uuid4().hex, now)
     cancelled = yield from outbox.rewrite(owner, lambda entry: entry if not is_gone(entry.thread_id) else None)
-    facts = yield from read_fact_set(owner, whole=True, now=iso_time(now), config=config)
+    facts = yield from read_fact_set(owner, now=iso_time(now), config=config)
     facts.note_erasure()
     kept, restored = _take_back_facts(facts, is_gone)
     deleted = yield from forget_rows_of(facts, is_gone)

@@ -37,8 +37,8 @@ def change_facts(
         config: The limit, and which categories are protected.
     """
     changes = extraction.changes
-    looked_up = first_revisions(owner, [each.content for each in changes if each.content])
-    looked_up += sorted({key for each in changes for key in _record_keys(thread_id, each)})
+    looked_up = first_revisions(owner, [each.content for each in changes])
+    looked_up += [key for each in changes for key in _record_keys(thread_id, each)]
     facts, profile = yield from side_by_side(
         read_fact_set(owner, looked_up, now=now, config=config), read_profile(owner)
     )

@@ -44,7 +44,7 @@ def read_fact_set(
     owner: Owner,
     looked_up: Sequence[str] | None = None,
     *,
-    whole: bool = False,
+    is_light: bool = False,
     now: str = "",
     config: MemoryConfig | None = None,
 ) -> StoreEffects[FactSet]:
@@ -52,18 +52,17 @@ def read_fact_set(
 
     Args:
         owner: Whose facts.
-        looked_up: Which keys of history are read, for the facts that are about to be added. Confirmations are read with
-            them, as the order of eviction counts these.
-        whole: Whether all of their history is read, with the records of what was deleted, and how often each fact was
-            said again.
+        looked_up: Which keys of history are read, for the facts that are about to be added; `None` reads all of it,
+            with the records of what was deleted.
+        is_light: Whether neither history is read, nor how often each fact was said again.
         now: When that is, ISO 8601; without it, nothing has waited too long.
         config: The limit, which categories are protected, and how long facts wait for a yes.
     """
     control, rows, past, said = yield from side_by_side(
         read_control(owner),
         read_rows(owner, "facts"),
-        read_rows(owner, "history", None if whole else looked_up or ()),
-        read_rows(owner, "confirmations", () if looked_up is None and not whole else None),
+        read_rows(owner, "history", () if is_light else looked_up),
+        read_rows(owner, "confirmations", () if is_light else None),
     )
     facts, homes = _rows_in(owner, rows)
     return FactSet(
@@ -192,7 +191,7 @@ def read_snapshot(owner: Owner) -> StoreEffects[MemorySnapshot]:
     Texts that must not stand in a prompt are left out, as somebody edited the store by hand: secrets and orders, unless
     a person released them from quarantine.
     """
-    facts, sections = yield from side_by_side(read_fact_set(owner), read_profile(owner))
+    facts, sections = yield from side_by_side(read_fact_set(owner, is_light=True), read_profile(owner))
     active = facts.active()
     shown = tuple(filter(may_be_used, within_bound(active)))
     profile = {

@@ -34,24 +34,23 @@ AsyncDoor = Callable[Concatenate["FactStore", P], Coroutine[Any, Any, T]]
 
 def _operation(
     rule: Callable[Concatenate[FactSet, P], T],
-    said: Callable[..., Sequence[str]] = lambda *_, **__: (),
+    said: Callable[..., Sequence[str] | None] = lambda *_, **__: (),
     *,
-    whole: bool = False,
     by_hand: bool = False,
 ) -> Operation[P, T]:
     """Return what carries out a rule: one transaction reads the facts, and writes what becomes of them.
 
     Args:
         rule: What it does, and returns.
-        said: Returns what is about to be added that history may have, of the rule's arguments.
-        whole: Whether the rule needs all that the facts said.
+        said: Returns what is about to be added that history may have, of the rule's arguments; `None` if the rule needs
+            all that the facts said.
         by_hand: Whether it is a change that a person makes.
     """
 
     @wraps(rule)
     @transaction
     def operation(self: "FactEffects", /, *args: P.args, **kwargs: P.kwargs) -> StoreEffects[T]:
-        facts = yield from self.read(said(*args, **kwargs), whole=whole)
+        facts = yield from self.read(said(*args, **kwargs))
         if by_hand:
             facts.count_edit()
         value = rule(facts, *args, **kwargs)
@@ -59,6 +58,10 @@ def _operation(
         return value
 
     return cast("Operation[P, T]", operation)
+
+
+def _all(*_: object, **__: object) -> None:
+    """Ask for all that the facts said."""
 
 
 class FactEffects:
@@ -74,18 +77,18 @@ class FactEffects:
         self.owner, self.config, self._clock = owner, config, clock
 
     create = _operation(rules.create, lambda content, *_, **__: [checked_content(content)])
-    restore = _operation(rules.restore, whole=True)
+    restore = _operation(rules.restore, _all)
     insert = _operation(rules.insert, lambda drafts, *_: [draft.content for draft in drafts])
     update = _operation(rules.update, by_hand=True)
     release = _operation(rules.release, by_hand=True)
     approve = _operation(rules.approve, by_hand=True)
-    retire = _operation(rules.retire, whole=True, by_hand=True)
-    delete = _operation(rules.delete, whole=True, by_hand=True)
-    undo = _operation(rules.undo, whole=True, by_hand=True)
+    retire = _operation(rules.retire, _all, by_hand=True)
+    delete = _operation(rules.delete, _all, by_hand=True)
+    undo = _operation(rules.undo, _all, by_hand=True)
 
     def get(self, fact_id: str) -> StoreEffects[Fact]:
         """Return an active or quarantined fact; `FactNotFound` (a KeyError) for an unknown id."""
-        return (yield from self.read()).find(fact_id)
+        return (yield from self.read(is_light=True)).find(fact_id)
 
     def list(self, status: Status | None = "active") -> StoreEffects[Facts]:
         """Return the facts of one status, pinned ones first, then the strongest; of history, `superseded` and `ended`.
@@ -93,7 +96,7 @@ class FactEffects:
         Args:
             status: Which ones; `None` returns all that are no history.
         """
-        return (yield from self.read(whole=status in HISTORY)).listed(status)
+        return (yield from self.read(is_light=status not in HISTORY)).listed(status)
 
     def search(
         self,
@@ -114,7 +117,7 @@ class FactEffects:
             only_asked: Leave out what nothing of the query finds, but words that it shares with another hit, or the
                 conversation that both are from: for a search that a person typed.
         """
-        facts = yield from self.read(whole=status in HISTORY)
+        facts = yield from self.read(is_light=status not in HISTORY)
         vectors = {}
         if question is not None:
             vectors = yield from read_vectors(self.owner, question.embedder)
@@ -130,7 +133,7 @@ class FactEffects:
         Raises:
             FactNotFound: If no fact has or had the id.
         """
-        return (yield from self.read(whole=True)).revisions_of(fact_id)
+        return (yield from self.read()).revisions_of(fact_id)
 
     def confirmations(self, fact_id: str) -> StoreEffects[Confirmations]:
         """Tell how often a fact was said again, and when; `FactNotFound` for an unknown id."""
@@ -150,10 +153,10 @@ class FactEffects:
         """Apply what was extracted; applying it twice is the same as once."""
         return change_facts(self.owner, extraction, thread_id=thread_id, epoch=epoch, now=now, config=self.config)
 
-    def read(self, said: Sequence[str] | None = None, *, whole: bool = False) -> StoreEffects[FactSet]:
+    def read(self, said: Sequence[str] | None = None, *, is_light: bool = False) -> StoreEffects[FactSet]:
         """Read the facts as they are now, to add what these texts say, or with all that they said."""
         keys = None if said is None else first_revisions(self.owner, said)
-        return read_fact_set(self.owner, keys, whole=whole, now=iso_time(self._clock()), config=self.config)
+        return read_fact_set(self.owner, keys, is_light=is_light, now=iso_time(self._clock()), config=self.config)
 
 
 def _doors(operation: Operation[P, T]) -> tuple[Door[P, T], AsyncDoor[P, T]]:

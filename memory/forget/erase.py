@@ -60,7 +60,7 @@ def _erase_thread(thread_id: str, now: float) -> StoreEffects[int]:
 
 @transaction
 def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[int]:
-    facts = yield from read_fact_set(owner, whole=True, now=iso_time(now))
+    facts = yield from read_fact_set(owner, now=iso_time(now))
     facts.note_erasure()
     cancelled = yield from outbox.rewrite(owner, lambda entry: entry if entry.thread_id != thread_id else None)
     said = facts.first_said_in(thread_id)
@@ -131,7 +131,7 @@ def erase_fact(owner: Owner, fact_id: str, now: float) -> StoreEffects[Chain]:
     Raises:
         FactNotFound: If no fact has or had the id.
     """
-    facts = yield from read_fact_set(owner, whole=True, now=iso_time(now))
+    facts = yield from read_fact_set(owner, now=iso_time(now))
     chain = facts.chain_with(fact_id)
     facts.count_edit()
     facts.erase(chain)

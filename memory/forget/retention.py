@@ -36,7 +36,7 @@ def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[dict[s
     Returns:
         How much went: facts that are `over`, into history; what `lapsed`, `revisions` and `lines`, for good.
     """
-    facts = yield from read_fact_set(owner, whole=True, now=iso_time(now), config=config)
+    facts = yield from read_fact_set(owner, now=iso_time(now), config=config)
     over, lapsed = rules.sweep(facts, now)
     yield from save(facts)
     old = []

@@ -49,7 +49,7 @@ class Untold(NamedTuple):
 
 def read_past(owner: Owner) -> StoreEffects[list[JournalEntry]]:
     """Read what of an owner's journal may be told again, oldest first."""
-    entries, facts = yield from side_by_side(read_journal(owner), read_fact_set(owner, whole=True))
+    entries, facts = yield from side_by_side(read_journal(owner), read_fact_set(owner))
     return _told_of(facts, entries)
 
 
@@ -61,7 +61,7 @@ def read_tellable_view(owner: Owner, known: JournalView | None = None) -> StoreE
         known: What the caller has; after an edit by hand, everything is read anew.
     """
     # An edit in between is seen by the next look, as it is counted again at its end.
-    view, facts = yield from side_by_side(read_view(owner, known), read_fact_set(owner, whole=True))
+    view, facts = yield from side_by_side(read_view(owner, known), read_fact_set(owner))
     told = {entry.place: entry for entry in _told_of(facts, list(filter(None, view.entries.values())))}
     return replace(view, entries={key: told.get(key) for key in view.entries})
 
@@ -79,7 +79,7 @@ def _told_of(facts: FactSet, entries: Sequence[JournalEntry]) -> list[JournalEnt
 
 def read_untold(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[list[Untold]]:
     """Read what nothing may tell of each entry."""
-    return untold_of((yield from read_fact_set(owner, whole=True)), entries)
+    return untold_of((yield from read_fact_set(owner)), entries)
 
 
 def untold_of(facts: FactSet, entries: Sequence[JournalEntry]) -> list[Untold]:

@@ -188,7 +188,7 @@ def make_vectors(owner: Owner, embedder: str, embed: Callable[[Sequence[str]], S
         embedder: The embedder's name; vectors of another one are made anew.
         embed: Returns the vectors of texts, as they are kept; it may block.
     """
-    facts, stored = yield from side_by_side(read_fact_set(owner), scan(owner.namespace("vectors")))
+    facts, stored = yield from side_by_side(read_fact_set(owner, is_light=True), scan(owner.namespace("vectors")))
     journal = yield from read_past(owner)
     texts: _Texts = {
         **{("facts", facts.key_of(fact.id)): (fact.content,) for fact in facts.active()},

@@ -113,7 +113,7 @@ def go_on_from(
     if not unread.isdisjoint(flushed):
         yield from write_flushed(draft.owner, draft.thread_id, [each for each in flushed if each not in unread])
     if was != gone or rewritten:
-        facts = yield from read_fact_set(draft.owner, whole=True, now=iso_time(draft.created), config=config)
+        facts = yield from read_fact_set(draft.owner, now=iso_time(draft.created), config=config)
         rules.follow_branch(facts, draft.thread_id, gone, was - gone, rewritten)
         yield from save(facts)
     return pending, note

@@ -76,7 +76,7 @@ class Erased(ApiModel):
 @router.answers("POST /erase/fact", 404)
 async def erase_fact(call: AgentCall, wanted: FactErasure) -> Erased:
     """Erase one fact, what it corrected and what corrected it; conversations and crons keep their words."""
-    there = (await call.run(read_fact_set(call.owner, whole=True))).chain_with(wanted.fact_id)
+    there = (await call.run(read_fact_set(call.owner))).chain_with(wanted.fact_id)
     telling = await call.run(threads_telling(call.owner, there))  # while the journal has the words
     chain = await call.run(erase.erase_fact(call.owner, wanted.fact_id, call.now))
     call.service.forget(call.owner.segment)
@@ -104,7 +104,7 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
         fed = [owner.segment == call.owner.segment for owner in await call.run(read_owners(thread_id))]
         if not (all(fed) if fed else thread_id in await orphans_of(call)):
             raise RefusedRequest(404, "you have no thread with this id")
-    said = (await call.run(read_fact_set(call.owner, whole=True))).first_said_in(thread_id)
+    said = (await call.run(read_fact_set(call.owner))).first_said_in(thread_id)
     telling = await call.run(threads_telling(call.owner, said)) - {thread_id}  # while the journal has the words
     # Memory first: after a crash in between, whoever asks again still finds the thread.
     items = await aerase_thread(call.store, thread_id, clock=service.clock)

@@ -149,7 +149,7 @@ class Known:
 
 async def known_of(call: Call) -> Known:
     """Read all that a user has of facts and journal."""
-    facts = await call.run(read_fact_set(call.owner, whole=True))
+    facts = await call.run(read_fact_set(call.owner))
     return Known(facts, await call.run(read_journal(call.owner)))
 
 

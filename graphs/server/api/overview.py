@@ -75,7 +75,7 @@ class UseChoice(StrictModel):
 @router.answers("GET /overview")
 async def overview(call: AgentCall) -> Overview:
     """Count what there is."""
-    return await overview_of(call, await call.run(read_fact_set(call.owner)))
+    return await overview_of(call, await call.run(read_fact_set(call.owner, is_light=True)))
 
 
 async def overview_of(call: Call, there: FactSet) -> Overview:

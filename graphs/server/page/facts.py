@@ -140,7 +140,7 @@ async def export_facts(asked: PageRequest) -> Response:
 
 async def _chosen(asked: PageRequest) -> Sequence[Fact]:
     """Return the facts whose boxes are ticked; with `all`, all that the filter admits, on whatever page."""
-    there = await asked.run(read_fact_set(asked.owner, whole=True))
+    there = await asked.run(read_fact_set(asked.owner))
     ids = set(asked.all("id"))
     if asked.one("all"):
         ids = {fact.id for fact in await _admitted(asked, asked.fields(Filter), there)}

@@ -86,7 +86,7 @@ async def show_learned(asked: PageRequest) -> Response:
     done = await asked.run(read_receipts(asked.owner, since))
     here = [each for each in done if each.thread_id == asked.one("thread")]
     # Those that no longer hold as they said it last.
-    every = (await asked.run(read_fact_set(asked.owner, whole=True))).every if here else ()
+    every = (await asked.run(read_fact_set(asked.owner))).every if here else ()
     facts = {fact.id: fact for fact in every}
     answer = await asked.show("learned.html", "chat", updates=here, facts=facts, waiting=0)
     answer.headers["X-Since"] = done[-1].time if done else since
