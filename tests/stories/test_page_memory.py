@@ -1,12 +1,13 @@
 """What people do with their memory on the page, in a browser: what the address says, the bin, erasing."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.archive_lines import lines_of
-from tests.e2e.browsing import NEEDED, expect, fact, go, say
+from tests.e2e.browsing import NEEDED, expect, fact, go, look_again, say
 from tests.e2e.waiting import eventually
 from tests.stories.looking import look, page_of
 from tests.stories.people import Person
@@ -213,3 +214,74 @@ def test_83_a_server_that_is_away_for_long_is_asked_no_more_often_than_in_the_be
             page.clock.run_for(500)
             page.wait_for_timeout(10)
     assert len(asked) <= 40
+
+
+def test_88_what_is_opened_or_written_in_a_row_stays_whatever_else_comes(page: Any, ada: Person) -> None:
+    for content in ("Keeps bees", "Likes pears"):
+        ada.writes(content)
+    look(page)
+    # Pressed at once after the last letter, before it is searched for.
+    page.evaluate("""() => {
+        const box = document.getElementById("find-text");
+        box.value = "pears";
+        box.dispatchEvent(new Event("input", {bubbles: true}));
+        [...document.querySelectorAll(".facts > li")].find((row) => row.textContent.includes("bees"))
+            .querySelector("a[href*=history]").click();
+    }""")
+    expect(page).to_have_url(re.compile("history=.*#text=pears"))
+    expect(fact(page, "bees").get_by_text("Its history")).to_be_visible()
+    # An edit of what is deleted elsewhere stays, and whoever saves it is told.
+    fact(page, "pears").get_by_role("link", name="Edit").click()
+    words = page.get_by_label("What it says")
+    words.fill("Likes ripe pears")
+    ada.memory.delete(f"/facts/{ada.fact('pears')['id']}").raise_for_status()
+    look_again(page)
+    expect(words).to_have_value("Likes ripe pears")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#said .problem")).to_be_visible()
+    expect(words).to_have_value("Likes ripe pears")
+
+
+def test_89_a_message_is_edited_with_the_keyboard_as_it_was_written_and_never_to_blanks(page: Any, ada: Person) -> None:
+    say(page, "Bees are loud.")
+    say(page, "Hens are not.")
+    mine, words = page.locator(".message.user"), page.get_by_label("Your message, in other words")
+    mine.first.get_by_role("button", name="Edit").click()
+    page.keyboard.press("Escape")
+    expect(words).to_have_count(0)
+    expect(page.locator("#chat-words")).to_be_focused()
+    mine.first.get_by_role("button", name="Edit").click()
+    words.fill("   ")
+    words.press("Enter")
+    expect(page.locator("#said")).to_contain_text("must say something")
+    expect(mine).to_have_count(2)
+    words.fill("Geese are loud.")
+    words.press("Enter")
+    expect(mine).to_have_count(1)
+    expect(mine).to_contain_text("Geese are loud.")
+
+
+def test_90_a_card_offers_no_undo_of_what_came_later(page: Any, ada: Person) -> None:
+    say(page, "I keep bees.")
+    card = page.locator(".learned", has_text="bees")
+    card.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Taken back")).to_be_visible()
+    say(page, "I grow figs.")
+    ada.knows("User grows figs.")
+    changed = {"content": "User grows dates."}
+    ada.memory.patch(f"/facts/{ada.fact('figs')['id']}", json=changed).raise_for_status()
+    page.reload()
+    expect(card).to_contain_text("new, gone since")
+    expect(page.locator(".learned", has_text="dates")).to_contain_text("new, edited since")
+    expect(page.locator(".learned").get_by_role("button", name="Undo")).to_have_count(0)
+    ada.knows("User grows dates.")
+
+
+def test_91_of_many_refused_lines_the_note_says_that_there_are_more(page: Any, ada: Person, tmp_path: Path) -> None:
+    go(page, "Your data")
+    page.get_by_text("Bring one back").click()
+    file = tmp_path / "memory.jsonl"
+    file.write_text(lines_of({"facts": [{"content": f"No {n}", "category": "?", "confidence": 1} for n in range(6)]}))
+    page.get_by_label("A file").set_input_files(file)
+    page.get_by_role("button", name="Take it in").click()
+    expect(page.locator("#said")).to_contain_text(re.compile(r"6 refused \(line 2: .*; …\)"))

@@ -191,17 +191,26 @@ async function drew(details, message, sources) {
 function edit(id) {
   editing = id;
   paint();
-  log.querySelector(".anew textarea")?.focus();
+  (log.querySelector(".anew textarea") ?? words).focus();
+}
+
+function sends(event) {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  if (turn) say(WAIT);
+  else event.target.form.requestSubmit();
 }
 
 function anew(message) {
   const sendAnew = (event) => {
     event.preventDefault();
-    answer({ type: "human", content: event.target.elements.text.value, id: newId() }, message.id);
+    const content = event.target.elements.text.value.trim();
+    if (!content) return say("The message must say something.");
+    answer({ type: "human", content, id: newId() }, message.id);
   };
   return html`
     <form class="anew" @submit=${sendAnew}>
-      <textarea name="text" rows="3" dir="auto" required aria-label="Your message, in other words" .value=${textOf(message)}></textarea>
+      <textarea name="text" rows="3" dir="auto" required aria-label="Your message, in other words" @keydown=${sends} .value=${textOf(message)}></textarea>
       <p class="hint">What follows it leaves this conversation.</p>
       ${button("Cancel", () => edit(""), "")}
       <button class="main">Send anew</button>
@@ -332,12 +341,7 @@ form.addEventListener("submit", (event) => {
   words.value = "";
   if (content) answer({ type: "human", content, id: newId() });
 });
-words.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-  event.preventDefault();
-  if (turn) say(WAIT);
-  else form.requestSubmit();
-});
+words.addEventListener("keydown", sends);
 words.addEventListener("input", keep);
 stopper.addEventListener("click", () => {
   const now = turn;

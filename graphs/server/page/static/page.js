@@ -66,7 +66,7 @@ function morph(old, next, isLook, form) {
   const drop = () => {
     const gone = at;
     at = at.nextSibling;
-    gone.remove();
+    if (!isLook || !gone.matches?.(".editing")) gone.remove(); // deleted elsewhere: who saves it is told
   };
   for (const child of [...next.childNodes]) {
     const mine = own.get(idOf(child));
@@ -220,7 +220,7 @@ let isSought = false; // while somebody goes on typing, the address changes in i
 function seek(form, target) {
   const to = () => {
     const address = new URL(form.action);
-    for (const id of new URLSearchParams(location.search).getAll("edit")) address.searchParams.append("edit", id);
+    for (const [name, id] of new URLSearchParams(location.search)) if (/edit|history|source/.test(name)) address.searchParams.append(name, id);
     for (const [name, value] of new FormData(form)) if (value && name !== "text") address.searchParams.set(name, value);
     return address;
   };
@@ -326,7 +326,7 @@ async function takeIn(form) {
   if (!answer?.ok) return say(answer?.status === 422 ? form.dataset.wrong : "The file was not taken in: the server does not answer. Try again.");
   form.reset();
   const refused = done.refused.map(({ line, reason }) => `line ${line}: ${reason.replaceAll("_", " ")}`);
-  const why = refused.length ? `, ${refused.length + done.refused_more} refused (${refused.slice(0, 5).join("; ")})` : "";
+  const why = refused.length ? `, ${refused.length + done.refused_more} refused (${refused.slice(0, 5).join("; ")}${refused.length > 5 ? "; …" : ""})` : "";
   say(`Taken in: ${done.created.length} new facts; ${done.known} were known already${why}.`);
   look();
 }
@@ -343,8 +343,8 @@ document.addEventListener("change", ({ target }) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
-    const within = document.activeElement?.closest(".fact, .held, #said");
-    within?.querySelector("[data-escape], [data-close]")?.click();
+    const within = document.activeElement?.closest(".fact, .held, #said, .anew");
+    within?.querySelector("[data-escape], [data-close], [type=button]")?.click();
   }
   const isWriting = document.activeElement?.matches("input, textarea, select");
   if (event.key === "/" && !isWriting) {
