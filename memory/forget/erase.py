@@ -101,7 +101,7 @@ def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool]) -> StoreEffec
         return 0
     stay = {fact.id for fact in facts.rows.values() if not is_gone(fact.thread_id)}
     ids = {item.value.get("id") for item in rows if item.namespace[-1] in ("facts", "history")} - stay
-    yield from write_lines(owner, dict.fromkeys(item.key for item in rows if item.namespace[-1] == "journal"))
+    yield from write_lines(owner, {}, dict.fromkeys(item.key for item in rows if item.namespace[-1] == "journal"))
     yield [
         *(delete(item.namespace, item.key) for item in (*profile, *rows) if item.namespace[-1] != "journal"),
         delete(owner.namespace("journal"), PROGRESS_KEY),

@@ -64,12 +64,27 @@ def _revision_key(owner: Owner) -> str:
     return f"journal.{owner.agent_name}"  # a user's agents share their control
 
 
-def write_lines(owner: Owner, changed: Mapping[str, JournalEntry | None]) -> StoreEffects[None]:
-    """Write entries by their keys, and delete the others, as a part of what a caller writes, with the revision."""
+def write_lines(
+    owner: Owner, before: Mapping[str, JournalEntry], after: Mapping[str, JournalEntry | None]
+) -> StoreEffects[None]:
+    """Write what becomes of entries, by their keys, as a part of what a caller writes, with the revision.
+
+    Where something waits that was told, that counts as an edit by hand: by it, who holds the journal in memory, and the
+    prompts that show a line, know that they must leave it out.
+
+    Args:
+        owner: Whose journal.
+        before: What is there of them.
+        after: What is to be there; `None` deletes one.
+    """
+    changed = {key: each for key, each in after.items() if before.get(key, before) != each}
     if changed:
         revision = (yield from read_revision(owner)).changed(sorted(changed))
         yield from write_rows(owner, "journal", {key: plain(each) if each else None for key, each in changed.items()})
         yield [put(owner.control, _revision_key(owner), plain(revision))]
+    told = {(key, one.id) for key, each in before.items() for one in each.messages if one.id not in each.held}
+    if any((key, one) in told for key, each in changed.items() if each for one in each.held):
+        yield from count_edit(owner)
 
 
 def read_held(
@@ -104,7 +119,7 @@ def tell(owner: Owner, held: Mapping[str, JournalEntry], fresh: Iterable[Journal
         key = homes.get((entry.thread_id, entry.messages[0].id), entry.key)
         stored = after.get(key)
         after[key] = stored.joined(entry) if stored else entry
-    yield from write_lines(owner, {key: each for key, each in after.items() if held.get(key) != each})
+    yield from write_lines(owner, held, after)
 
 
 def hold_repeats(owner: Owner, before: Control) -> StoreEffects[None]:
@@ -119,11 +134,8 @@ def hold_repeats(owner: Owner, before: Control) -> StoreEffects[None]:
     control = yield from read_control(owner)
     if control.secrets == before.secrets:
         return
-    told = yield from read_journal(owner)
-    changed = {each.key: now for each in told if (now := each.screened((), control.secrets)) != each}
-    yield from write_lines(owner, changed)
-    if changed:  # by it, who holds the journal in memory knows that they must leave these out
-        yield from count_edit(owner)
+    told = {each.key: each for each in (yield from read_journal(owner))}
+    yield from write_lines(owner, told, {key: each.screened((), control.secrets) for key, each in told.items()})
 
 
 @transaction
@@ -182,13 +194,13 @@ def prune(owner: Owner, today: str, days: int, max_bytes: int) -> StoreEffects[i
     """Delete the entries that are kept no longer (`memory.journal.entry.outdated`), and return how many."""
     held = entries_in((yield from scan(owner.namespace("journal"))))
     gone = outdated(held, today, days, max_bytes)
-    yield from write_lines(owner, dict.fromkeys(gone))
+    yield from write_lines(owner, held, dict.fromkeys(gone))
     return len(gone)
 
 
 def redact_journal(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[list[JournalEntry]]:
     """Take messages, by thread, out of the journal, and entries that hold nothing else; return those that changed."""
-    every = entries_in((yield from read_rows(owner, "journal"))).values()
-    left = [(entry, entry.without(gone.get(entry.thread_id, ()))) for entry in every]
-    yield from write_lines(owner, {entry.key: now for entry, now in left if now != entry})
-    return [entry for entry, now in left if now != entry]
+    held = entries_in((yield from read_rows(owner, "journal")))
+    left = {key: entry.without(gone.get(entry.thread_id, ())) for key, entry in held.items()}
+    yield from write_lines(owner, held, left)
+    return [entry for key, entry in held.items() if left[key] != entry]

@@ -14,7 +14,7 @@ from functools import partial
 from uuid import uuid4
 
 from memory.config import stricter
-from memory.control import INITIAL_EPOCH, Control, count_edit, read_control
+from memory.control import INITIAL_EPOCH, Control, read_control
 from memory.door import StoreEffects, read, scan, side_by_side, transaction
 from memory.extraction.extraction import extract_facts
 from memory.facts.applying import change_facts
@@ -339,9 +339,3 @@ class Drain(Job):
         yield from tell(owner, held, fresh)
         if gone:
             yield from redact_journal(owner, {last.thread_id: gone})
-        shown = {one.id: one.text for each in held.values() for one in each.messages if one.id not in each.held}
-        waits = [(one, each.held[one.id]) for each in fresh for one in each.messages if one.id in each.held]
-        # What is in use waits for no approval (`JournalEntry.joined`).
-        if any(one.id in shown and (shown[one.id] != one.text or why != {"approval"}) for one, why in waits):
-            # The prompts that show a line know it by its id: after an edit by hand they choose anew.
-            yield from count_edit(owner)
