@@ -7,7 +7,7 @@ A graph, a middleware or a program of one's own keeps between two turns what `Tu
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
@@ -27,7 +27,7 @@ from memory.updates.receipts import UpdateReceipt, read_receipts
 from memory.updates.transcript import ThreadView, to_turn
 
 MemoryMode = Literal["normal", "read_only", "incognito"]
-MODES: tuple[MemoryMode, ...] = ("normal", "read_only", "incognito")
+MODES: tuple[MemoryMode, ...] = get_args(MemoryMode)
 """From the loosest to the strictest."""
 
 MODE_KEY = "memory_mode"

@@ -46,7 +46,7 @@ def _waiting(content: str, confidence: float, now: str) -> Fact:
 
 def propose(facts: FactStore, content: str, confidence: float = 0.9) -> Fact:
     """Let a fact wait for its user's yes, as the page does where somebody takes a no back."""
-    draft = _waiting(content, confidence, iso_time(facts._facts._clock()))
+    draft = _waiting(content, confidence, iso_time(facts._facts.clock()))
     done, _ = run(facts._store, facts._facts.insert([draft]))
     return cast("Fact", done[0])
 

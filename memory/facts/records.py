@@ -52,6 +52,8 @@ class Confirmations:
     def without_threads(self, is_gone: Callable[[str], bool]) -> Self:
         """Return these without those from erased threads; those that are only counted have no thread, and stay."""
         kept = tuple(each for each in self.said if not is_gone(each.thread_id))
+        if kept == self.said:
+            return self
         return replace(self, count=max(len(kept), self.count - len(self.said) + len(kept)), said=kept)
 
 

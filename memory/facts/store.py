@@ -5,6 +5,7 @@
 
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -64,17 +65,19 @@ def _all(*_: object, **__: object) -> None:
     """Ask for all that the facts said."""
 
 
+@dataclass(frozen=True, slots=True)
 class FactEffects:
     """One owner's facts.
 
-    Args:
+    Attributes:
         owner: Whose facts.
         config: Limits and protected categories.
-        clock: Seconds since 1970.
+        clock: Returns seconds since 1970.
     """
 
-    def __init__(self, owner: Owner, config: MemoryConfig, clock: Callable[[], float]) -> None:
-        self.owner, self.config, self._clock = owner, config, clock
+    owner: Owner
+    config: MemoryConfig
+    clock: Callable[[], float]
 
     create = _operation(rules.create, lambda content, *_, **__: [checked_content(content)])
     restore = _operation(rules.restore, _all)
@@ -156,7 +159,7 @@ class FactEffects:
     def read(self, said: Sequence[str] | None = None, *, is_light: bool = False) -> StoreEffects[FactSet]:
         """Read the facts as they are now, to add what these texts say, or with all that they said."""
         keys = None if said is None else first_revisions(self.owner, said)
-        return read_fact_set(self.owner, keys, is_light=is_light, now=iso_time(self._clock()), config=self.config)
+        return read_fact_set(self.owner, keys, is_light=is_light, now=iso_time(self.clock()), config=self.config)
 
 
 def _doors(operation: Operation[P, T]) -> tuple[Door[P, T], AsyncDoor[P, T]]:

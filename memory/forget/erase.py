@@ -10,13 +10,12 @@ from functools import partial
 
 from langgraph.store.base import BaseStore, Item, MatchCondition
 
-from memory.control import change_control, read_control, read_rows, write_rows
+from memory.control import change_control, read_control, read_rows
 from memory.door import Batch, StoreEffects, arun, delete, list_namespaces, run, scan, side_by_side, transaction
 from memory.facts.chain import Chain
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import read_fact_set, save
 from memory.forget.threads import write_thread_epoch
-from memory.forms import plain
 from memory.journal.journal import read_journal, redact_journal, revision_drop, write_lines
 from memory.message import StoredMessage, find_gone, iso_time
 from memory.namespaces import DUE, Kind, Owner, is_imported, owner_of, thread_namespace
@@ -69,12 +68,12 @@ def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[i
         # What a person said in other threads stays, and so do sections that hold a word of it.
         return one.role == "assistant" and said.is_in(thread, one)
 
+    deleted = yield from forget_rows_of(facts, thread_id.__eq__)
     if said.ids:
         facts.count_edit()
         yield from _forget_words(facts, is_echo, said.is_told_in)
     else:  # no fact is from it, so nothing elsewhere tells of one: the journal need not be read
         yield from save(facts)
-    deleted = yield from forget_rows_of(facts, lambda each: each == thread_id)
     yield [delete(thread_namespace(thread_id), owner.due_key)]
     return len(cancelled) + deleted
 
@@ -87,26 +86,23 @@ def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool]) -> StoreEffec
     all of it goes, and is told again from what is left.
 
     Args:
-        facts: The owner's facts; one that is not of these threads any more, the caller writes anew behind this.
+        facts: The owner's facts, which the caller saves behind this: what is no more of these threads is written anew.
         is_gone: Says which threads, by their ids.
     """
     owner = facts.owner
     every: Sequence[list[Item]] = yield from side_by_side(*(read_rows(owner, kind) for kind in _OF_THREADS))
     profile, *found = every
-    left = {key: (each, each.without_threads(is_gone)) for key, each in facts.said.items()}
-    changed = {key: plain(now) for key, (was, now) in left.items() if now != was}
-    yield from write_rows(owner, "confirmations", changed)
     rows = [item for items in found for item in items if is_gone(_thread_of(item))]
-    if not rows:
-        return 0
     stay = {fact.id for fact in facts.rows.values() if not is_gone(fact.thread_id)}
     ids = {item.value.get("id") for item in rows if item.namespace[-1] in ("facts", "history")} - stay
+    facts.said = {key: each.without_threads(is_gone) for key, each in facts.said.items() if key not in ids}
+    if not rows:
+        return 0
     yield from write_lines(owner, {}, dict.fromkeys(item.key for item in rows if item.namespace[-1] == "journal"))
     yield [
         *(delete(item.namespace, item.key) for item in (*profile, *rows) if item.namespace[-1] != "journal"),
         delete(owner.namespace("journal"), PROGRESS_KEY),
     ]
-    yield from write_rows(owner, "confirmations", dict.fromkeys(map(str, ids)))
     return len(rows)
 
 
