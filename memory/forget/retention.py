@@ -9,10 +9,9 @@ from datetime import UTC
 from typing import Final
 
 from memory.config import MemoryConfig
-from memory.door import StoreEffects, delete, scan, transaction
+from memory.door import StoreEffects, transaction
 from memory.facts import rules
-from memory.facts.fact import DAY_SECONDS, moment
-from memory.facts.records import is_revision
+from memory.facts.fact import DAY_SECONDS
 from memory.facts.rows import read_fact_set, save
 from memory.journal.entry import day_of
 from memory.journal.journal import prune
@@ -37,15 +36,11 @@ def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[dict[s
         How much went: facts that are `over`, into history; what `lapsed`, `revisions` and `lines`, for good.
     """
     facts = yield from read_fact_set(owner, now=iso_time(now), config=config)
+    since = iso_time(max(0.0, now - config.history_days * DAY_SECONDS)) if config.history_days else ""
+    old = [fact for fact in facts.past if fact.updated_at < since]
+    facts.past = [fact for fact in facts.past if fact.updated_at >= since]
     over, lapsed = rules.sweep(facts, now)
     yield from save(facts)
-    old = []
-    for item in (yield from scan(owner.namespace("history"))) if config.history_days else ():
-        # Its own time tells, or the store's where a hand garbled that.
-        at = moment(str(item.value.get("updatedAt", ""))) or item.updated_at
-        if is_revision(item) and at.timestamp() < now - config.history_days * DAY_SECONDS:
-            old.append(delete(item.namespace, item.key))
-    yield old
     today = day_of(iso_time(now), facts.control.zone or UTC)
     lines = yield from prune(owner, today, config.journal_days, config.journal_bytes)
     done = {"over": over, "lapsed": lapsed, "revisions": len(old), "lines": lines}
