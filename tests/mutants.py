@@ -1198,9 +1198,9 @@ MUTANTS = (
     ),
     Mutant(
         "a context of a graph above is taken for ours",
-        "graphs/turn/context.py",
-        "return given if isinstance(given, Context) else Context()",
-        "return given or Context()",
+        "graphs/turn/run.py",
+        "runtime.context if isinstance(runtime.context, Context) else Context()",
+        "runtime.context or Context()",
         (BELOW,),
     ),
 )

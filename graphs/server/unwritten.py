@@ -70,21 +70,15 @@ async def write_down_left(service: MemoryService, store: BaseStore, page: int = 
                 learn_from = TurnEpochs.from_state(memory).learn_from
                 for turn in unwritten_of(memory.get("unwritten")):
                     with tolerated(logger, "a turn of thread %s is not written down yet", thread_id):
-                        owner = vouched_owner(turn.owner, user_id, single_user=service.settings.single_user)
-                        closing = owner and turn.closing(thread_id, owner, messages, learn_from)
+                        owner = Owner.from_due_key(turn.owner)
+                        # The state may have been written by a client: the server says the same, or nobody logs in.
+                        is_vouched = owner.segment == user_segment(user_id) if user_id else service.settings.single_user
+                        closing = turn.closing(thread_id, owner, messages, learn_from) if is_vouched else None
                         if closing and await service.aremember(store, closing):
                             written += 1
     if written:
         logger.info("%d turns were written down that had not been in time", written)
     return written
-
-
-def vouched_owner(named: str, user_id: str, *, single_user: bool) -> Owner | None:
-    """Return whose turn it is, if the server says the same as the state, which a client may have written."""
-    owner = Owner.from_due_key(named)
-    if user_id:
-        return owner if owner.segment == user_segment(user_id) else None
-    return owner if single_user else None
 
 
 def _memories(

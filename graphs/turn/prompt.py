@@ -177,8 +177,16 @@ class Prompt:
             max_tokens: Tokens of the whole.
             drop: Whether the oldest messages are left out to keep it, before any is shortened.
         """
-        counter, spoken = self.counter, paired(self.messages)
-        system = self._system(max_tokens - LEAST_MESSAGE_TOKENS)
+        counter, spoken, limit = self.counter, paired(self.messages), max_tokens - LEAST_MESSAGE_TOKENS
+        # The summary gives way first, then memory, then the prompt. Each once: with no summary, or no block, there are
+        # fewer.
+        for block, summary in dict.fromkeys(((self.block, self.summary), (self.block, ""), ("", ""))):
+            system = SystemMessage(system_text(self.system_prompt, block, summary))
+            if counter.message(system) <= limit:
+                break
+            logger.warning("system prompt, memory and summary take more than %d tokens: one gives way", limit)
+        else:
+            system = SystemMessage(shorten_text(self.system_prompt, limit, counter))
         room = max_tokens - counter.message(system)
         there, shown = {message.id for message in spoken}, dict[str | None, str]()
         # The newest first: it belongs to the question that is asked now.
@@ -194,16 +202,6 @@ class Prompt:
             if over <= 0 or room <= LEAST_MESSAGE_TOKENS:
                 return sent
             room -= over
-
-    def _system(self, limit: int) -> SystemMessage:
-        """Return the system message within a limit: the summary gives way first, then memory, then the prompt."""
-        # Each once: with no summary, or no block, there are fewer.
-        for block, summary in dict.fromkeys(((self.block, self.summary), (self.block, ""), ("", ""))):
-            message = SystemMessage(system_text(self.system_prompt, block, summary))
-            if self.counter.message(message) <= limit:
-                return message
-            logger.warning("system prompt, memory and summary take more than %d tokens: one gives way", limit)
-        return SystemMessage(shorten_text(self.system_prompt, limit, self.counter))
 
 
 def system_text(system_prompt: str, memory_block: str, summary: str) -> str:
