@@ -265,7 +265,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def due(self, state: Mapping[str, Any], run: Run, *of: Hashable) -> Due:
         """Return which summary the thread will need; `of` is what else it depends on."""
-        return Due.of_run(run, self._thread(state), kept_by(self.name, state).get("mode") == "incognito", *of)
+        return Due.of_run(run, self._thread(state), *of)
 
     async def _shown(self, request: Request) -> tuple[Request, Asking, Noted]:
         """Return the request with memory in it, how it is asked, and what notes with an answer what it shows."""

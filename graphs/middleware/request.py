@@ -43,23 +43,21 @@ def with_text(system: SystemMessage | None, text: str, *, marks_stable: bool = F
     return system.model_copy(update={"content": one_after_another(said, text)})
 
 
-def _in_order(*, system_prompt: str, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    return in_turns([SystemMessage(system_prompt), *paired(messages)])
-
-
-def ordered(request: Request, make: Callable[..., Sequence[BaseMessage]] = _in_order) -> Request:
+def ordered(request: Request, make: Callable[..., Sequence[BaseMessage]] | None = None) -> Request:
     """Return the request as its model takes it, whichever one answered before, and whatever its chat template is.
 
     That is one system message, then user and assistant in turn.
 
     Args:
         request: The request.
-        make: Makes them of the text of system messages among the others, `system_prompt`, and of these, `messages`.
+        make: Makes them of the text of system messages among the others, `system_prompt`, and of these, `messages`; by
+            default as they are.
     """
     parted = divide(request.messages, None)
     given = "\n\n".join(message.text for message in parted.system)
     is_own = partial(is_own_answer, request.model, request.tools)
-    made = make(system_prompt=given, messages=as_sent(parted.live, is_own))
+    said = as_sent(parted.live, is_own)
+    made = make(system_prompt=given, messages=said) if make else in_turns([SystemMessage(given), *paired(said)])
     system = "".join(message.text for message in made if isinstance(message, SystemMessage))
     messages = [message for message in made if not isinstance(message, SystemMessage)]
     return request.override(

@@ -81,10 +81,6 @@ class Embedder:
                 self._loaded_at = now
             return loading
 
-    async def aquery(self, text: str) -> QueryVector | None:
-        """Return the vector of a question, or `None` where there is none in time: then words alone must do."""
-        return next(iter(await self.aqueries([text])), None)
-
     async def aqueries(self, texts: Sequence[str]) -> Sequence[QueryVector]:
         """Return the vectors of sentences of a question, made in one go; none where not all are there in time.
 

@@ -114,7 +114,7 @@ class Recalling:
 
     async def vector_of(self, text: str) -> QueryVector | None:
         """Return the vector of a question, or `None` where there is no embedder, or none in time."""
-        return await self._embedder.aquery(text) if self._embedder else None
+        return next(iter(await self._embedder.aqueries([text])), None) if self._embedder else None
 
     async def search(self, store: BaseStore, owner: Owner, facts: Sequence[Fact], query: str, now: str) -> Recalled:
         """Return what has to do with a query, once all is indexed that is there; the user's local time is ISO 8601."""

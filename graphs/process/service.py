@@ -174,8 +174,23 @@ class MemoryService:
         return queued
 
     def trigger(self, store: BaseStore, closing: Closing) -> None:
-        """Start the timer of an update's quiet time; if this process dies, the sweep of another takes the update."""
-        self._take_over(store)
+        """Start the timer of an update's quiet time; if this process dies, the sweep of another takes the update.
+
+        Once for each store, it looks for what an earlier process left behind.
+        """
+
+        def look() -> None:
+            with tolerated(logger, "could not look for pending updates"):  # they wait for the next sweep
+                for owner in run(store, outbox.owners_with("outbox")):
+                    entries = run(store, outbox.read_entries(owner))
+                    for thread_id in {entry.thread_id for entry in entries if entry.created < self._born}:
+                        self.wake(store, owner, thread_id)
+
+        if "outbox" not in self._done[store]:
+            with tolerated(logger, "could not look for pending updates"):  # the next turn tries again
+                # A thread, as the turn that is under way waits for neither the store nor what is found there.
+                in_daemon_thread(look, "palimpsest-start")
+                self._done[store]["outbox"] = self.clock()
         self._queue.add(ConversationContext.of(closing.owner, closing.thread_id, store))
 
     def _write_down(self, store: BaseStore, closing: Closing) -> None:
@@ -198,7 +213,7 @@ class MemoryService:
             # One, who has waited longest: when it succeeds, it wakes the next.
             woken = next(iter([*self._waiting]), None)
             if woken and (of := self._waiting.pop(woken, None)):
-                self._queue.add_nowait(ConversationContext.of(*woken, of))
+                self.wake(of, *woken)
 
     async def arollup(self, store: BaseStore) -> None:
         """Fold days of the journal that are over into history, of all users, at most once an hour.
@@ -249,23 +264,6 @@ class MemoryService:
         found = await arun(store, outbox.owners_with(*kinds), self._config.store_timeout_seconds)
         done[kinds[0]] = self.clock()
         return found
-
-    def _take_over(self, store: BaseStore) -> None:
-        """Look, once for each store, for what an earlier process left behind."""
-        if "outbox" in self._done[store]:
-            return
-
-        def look() -> None:
-            with tolerated(logger, "could not look for pending updates"):  # they wait for the next sweep
-                for owner in run(store, outbox.owners_with("outbox")):
-                    entries = run(store, outbox.read_entries(owner))
-                    for thread_id in {entry.thread_id for entry in entries if entry.created < self._born}:
-                        self._queue.add_nowait(ConversationContext.of(owner, thread_id, store))
-
-        with tolerated(logger, "could not look for pending updates"):  # the next turn tries again
-            # A thread, as the turn that is under way waits for neither the store nor what is found there.
-            in_daemon_thread(look, "palimpsest-start")
-            self._done[store]["outbox"] = self.clock()
 
     def wake(self, store: BaseStore, owner: Owner, thread_id: str) -> None:
         """Apply what waits of an owner's thread now, on a background thread."""

@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import takewhile
@@ -82,8 +82,7 @@ class Room(NamedTuple):
     will_summarize: bool
 
 
-@dataclass(frozen=True, slots=True)
-class BegunTurn:
+class BegunTurn(NamedTuple):
     """The memory that a turn begins with.
 
     Attributes:

@@ -16,7 +16,7 @@ from memory.context.running_summary import WrittenSummary
 from memory.context.summarization import SummarizeWhen
 from memory.context.summarizer import Caller, Draft
 from memory.door import in_daemon_thread, in_this_thread, tolerated
-from memory.turn import may_read, mode_of_newest
+from memory.turn import effective_mode, may_read, mode_of_newest
 from memory.updates.updater import ModelCalls
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,8 @@ class Due(NamedTuple):
             thread: Its thread. An erase, and incognito messages, make another value.
             of: What else it depends on.
         """
-        is_closed = not may_read(mode_of_newest(thread.messages))
+        # An agent's state says the mode, too: a later middleware may remove the message that does.
+        is_closed = not may_read(effective_mode(mode_of_newest(thread.messages), thread.memory.get("mode")))
         made_for = (run.context, thread.epochs.epoch, thread.epochs.thread_epoch, is_closed, *of)
         return cls(run.thread, made_for, (run.thread_id, *([run.owner.segment] if run.owner else [])))
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 from langchain_core.embeddings import Embeddings
@@ -46,9 +46,9 @@ def failing(error: Exception, clock: Callable[[], float] = lambda: 0.0) -> Embed
     return embedder
 
 
-async def until(ask: Callable[[], Awaitable[QueryVector | None]]) -> None:
+async def until(ask: Callable[[], Awaitable[Sequence[QueryVector]]]) -> None:
     for _ in range(1000):
-        if await ask() is not None:
+        if await ask():
             return
         await asyncio.sleep(0.01)
     raise AssertionError("there was no vector in ten seconds")
@@ -62,10 +62,10 @@ async def test_a_turn_does_not_wait_for_the_embedder_to_load() -> None:
         return WordEmbeddings()
 
     embedder = Embedder("fake:words", load, query_seconds=30)
-    assert await embedder.aquery("What must I not eat?") is None
+    assert await embedder.aqueries(["What must I not eat?"]) == ()
     gate.set()
     assert len(embedder.documents(["Is allergic to peanuts"])) == 1
-    assert await embedder.aquery("What must I not eat?") is not None
+    assert len(await embedder.aqueries(["What must I not eat?"])) == 1
 
 
 async def test_a_late_vector_is_not_waited_for_and_serves_the_next_turn(caplog: pytest.LogCaptureFixture) -> None:
@@ -73,10 +73,10 @@ async def test_a_late_vector_is_not_waited_for_and_serves_the_next_turn(caplog: 
     embeddings = Troubled(gate)
     embedder = loaded(embeddings, seconds=0.01)
     for number in range(6):
-        assert await embedder.aquery(f"Question {number}?") is None
+        assert await embedder.aqueries([f"Question {number}?"]) == ()
     assert len(embeddings.asked) <= 4  # these hang, and no more are started
     gate.set()
-    await until(lambda: embedder.aquery("Question 0?"))
+    await until(lambda: embedder.aqueries(["Question 0?"]))
     assert [record.levelno for record in caplog.records].count(logging.WARNING) == 1
     assert "Question" not in caplog.text
 
@@ -100,8 +100,8 @@ async def test_the_sentences_of_a_message_are_embedded_in_one_go_and_each_once()
 
 async def test_a_failing_embedder_costs_the_meaning_only_and_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
     embedder = loaded(Troubled(error=ConnectionError("the text: I am ill")))
-    assert await embedder.aquery("Am I ill?") is None
-    assert await embedder.aquery("Am I well?") is None
+    assert await embedder.aqueries(["Am I ill?"]) == ()
+    assert await embedder.aqueries(["Am I well?"]) == ()
     assert [record.levelno for record in caplog.records].count(logging.WARNING) == 1
     assert "embedder fake:words: failed with ConnectionError; recall goes by words alone" in caplog.text
     assert "ill" not in caplog.text
@@ -112,7 +112,7 @@ async def test_a_failing_embedder_costs_the_meaning_only_and_is_named_once(caplo
 async def test_an_embedder_that_cannot_be_loaded_is_tried_again_later(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
     embedder = failing(EmbedderUnavailable("it needs a package"), lambda: now[0])
-    assert await embedder.aquery("Am I ill?") is None
+    assert await embedder.aqueries(["Am I ill?"]) == ()
     with pytest.raises(EmbedderUnavailable):
         embedder.documents(["I am ill"])
     first = embedder.start()
