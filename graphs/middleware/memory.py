@@ -21,7 +21,7 @@ from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Command, Overwrite
 
 from graphs.middleware.asked import Asking, refused, refused_in_earlier_runs, unanswered_questions
-from graphs.middleware.request import AsyncHandler, Handler, Request, Response, name_of, ordered, with_text
+from graphs.middleware.request import AsyncHandler, Handler, Request, Response, ordered, with_text
 from graphs.middleware.state import (
     ASKED_KEY,
     SUMMARY_KEY,
@@ -295,7 +295,8 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         # Anthropic caches a prompt up to the marks in it.
         marks_stable = request.model._llm_type.startswith("anthropic-chat")
         system = with_text(request.system_message, prompt.block, marks_stable=marks_stable)
-        changed, name = request.override(messages=messages, system_message=system), name_of(request.model)
+        changed = request.override(messages=messages, system_message=system)
+        name = str(getattr(request.model, "model_name", type(request.model).__name__))  # as sentences call it
 
         async def write() -> None:
             """Write down what the model is asked, at its first call in a turn: it may fail, and the process be killed.

@@ -63,8 +63,3 @@ def ordered(request: Request, make: Callable[..., Sequence[BaseMessage]] | None 
     return request.override(
         system_message=with_text(request.system_message, system), messages=cast("list[AnyMessage]", messages)
     )
-
-
-def name_of(model: object) -> str:
-    """Return what a model is called in sentences."""
-    return str(getattr(model, "model_name", type(model).__name__))
