@@ -184,7 +184,7 @@ class MemoryService:
                 for owner in run(store, outbox.owners_with("outbox")):
                     entries = run(store, outbox.read_entries(owner))
                     for thread_id in {entry.thread_id for entry in entries if entry.created < self._born}:
-                        self.wake(store, owner, thread_id)
+                        self._queue.add_nowait(ConversationContext.of(owner, thread_id, store))
 
         if "outbox" not in self._done[store]:
             with tolerated(logger, "could not look for pending updates"):  # the next turn tries again
@@ -213,7 +213,7 @@ class MemoryService:
             # One, who has waited longest: when it succeeds, it wakes the next.
             woken = next(iter([*self._waiting]), None)
             if woken and (of := self._waiting.pop(woken, None)):
-                self.wake(of, *woken)
+                self._queue.add_nowait(ConversationContext.of(*woken, of))
 
     async def arollup(self, store: BaseStore) -> None:
         """Fold days of the journal that are over into history, of all users, at most once an hour.
