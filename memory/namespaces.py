@@ -23,9 +23,8 @@ Kind = Literal[
     "facts", "confirmations", "history", "profile", "journal", "outbox", "seen", "receipts", "vectors", "sources"
 ]
 
-_AGENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SEGMENT = re.compile(r"u_[0-9a-f]{32}")
-_SOURCE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _IMPORTED = re.compile(r"import:[A-Za-z0-9_-]{1,64}:[0-9a-f]{8}(?=:|$)")
 
 
@@ -57,8 +56,8 @@ class Owner:
     def __post_init__(self) -> None:
         if not _SEGMENT.fullmatch(self.segment):
             raise ValueError(f"segment must be made by user_segment(), not {self.segment!r}")
-        if not _AGENT_NAME.fullmatch(self.agent_name):
-            raise ValueError(f"agent_name must match {_AGENT_NAME.pattern}, not {self.agent_name!r}")
+        if not _NAME.fullmatch(self.agent_name):
+            raise ValueError(f"agent_name must match {_NAME.pattern}, not {self.agent_name!r}")
 
     @classmethod
     def of(cls, user_id: str, agent_name: str = "default") -> Self:
@@ -111,7 +110,7 @@ def vectors_key(kind: str, key: str) -> str:
 
 def checked_source(source: str) -> str:
     """Return the name of what was imported together; `ValueError` if it cannot be one."""
-    if not isinstance(source, str) or not _SOURCE.fullmatch(source):
+    if not isinstance(source, str) or not _NAME.fullmatch(source):
         raise ValueError(f"source must be 1 to 64 letters, digits, _ or -, not {source!r}")
     return source
 

@@ -35,8 +35,7 @@ _FARTHEST_ZONES: Final = timedelta(days=2)
 _PERIOD = re.compile(r"\d{4}(?:-\d\d){0,2}", re.ASCII)
 # The last place on earth where a day ends is twelve hours behind UTC.
 _LAST_ZONE_SECONDS: Final = 12 * 3600.0
-_FACT_ID: Final = r"^(fact_[0-9a-f]{8})?$"
-_IS_FACT_ID = re.compile("fact_[0-9a-f]{8}")
+_FACT_ID = re.compile("fact_[0-9a-f]{8}")
 _IDS = uuid.uuid5(uuid.NAMESPACE_URL, "https://palimpsest.invalid/fact")
 
 
@@ -137,7 +136,7 @@ def _checked_time(text: str) -> str:
     return text
 
 
-_Id = Annotated[str, Field(pattern=_FACT_ID)]
+_Id = Annotated[str, Field(pattern=f"^({_FACT_ID.pattern})?$")]
 Time = Annotated[str, AfterValidator(_checked_time)]
 _Period = Annotated[str, BeforeValidator(checked_period)]
 
@@ -245,7 +244,7 @@ def is_protected(fact: Fact, categories: frozenset[Category] = frozenset()) -> b
 
 def is_fact_id(value: object) -> bool:
     """Say whether a value has the form of a fact's id."""
-    return isinstance(value, str) and _IS_FACT_ID.fullmatch(value) is not None
+    return isinstance(value, str) and _FACT_ID.fullmatch(value) is not None
 
 
 def fact_ids(salt: str, content: str) -> Iterator[str]:

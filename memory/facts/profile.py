@@ -16,11 +16,13 @@ from memory.text import digest, normalize, one_line, sentences
 
 logger = logging.getLogger(__name__)
 
-USER_SECTIONS: Final = ("work", "personal", "topOfMind")
-HISTORY_SECTIONS: Final = ("recent", "earlier", "background")
 SECTIONS: Final = (
-    *(f"user.{name}" for name in USER_SECTIONS),
-    *(f"history.{name}" for name in HISTORY_SECTIONS),
+    "user.work",
+    "user.personal",
+    "user.topOfMind",
+    "history.recent",
+    "history.earlier",
+    "history.background",
 )
 MAX_SECTION_CHARS: Final = 600
 

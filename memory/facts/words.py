@@ -3,17 +3,16 @@
 import re
 from typing import Final
 
-from memory.text import normalize
+from memory.text import normalize, word_set
 
 WORD = re.compile(r"\w+")
 # Scripts without spaces between words are compared by pairs of characters.
 UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
-_COMMON_WORDS: Final = """
+_COMMON: Final = word_set("""
     a about also am an and any are as at be been but by can did do does for from had has have he her him his i if in
     is it its just me my not of on or our out she so that the their them they this to too up user us very was we were
     what when which who will with would you your
-"""
-_COMMON: Final = frozenset(_COMMON_WORDS.split())
+""")
 _ENDINGS: Final = ("ing", "ed", "es", "s", "e")
 # So many letters of a word stay at least: `red` is no form of `r`.
 _LEAST: Final = 3
