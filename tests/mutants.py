@@ -533,9 +533,9 @@ MUTANTS = (
     ),
     Mutant(
         "who reads the journal in the middle of a deletion keeps what they read",
-        "memory/facts/store.py",
-        "_operation(rules.delete, _all, by_hand=True)",
-        "_operation(rules.delete, _all)",
+        "memory/facts/fact_set.py",
+        '"edit": self.count_edit(), **more}',
+        '"edit": self.control.edit, **more}',
         (PROMISES,),
     ),
     Mutant(

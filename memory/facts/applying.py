@@ -83,7 +83,7 @@ def apply(facts: FactSet, extraction: Extraction, thread_id: str) -> Outcome:
     refused += [Refusal(reason="full", content=fact.content, category=fact.category) for fact in lost]
     made = [facts.rows[each] for each in done.made if each in facts.rows]
     waiting = tuple(fact.id for fact in made if fact.status == "waiting")
-    if waiting:  # by the count, indexes of the journal know that they must leave messages out
+    if waiting:
         facts.count_edit()
     return Outcome(
         created=tuple(fact.id for fact in made if fact.status == "active"),

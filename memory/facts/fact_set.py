@@ -168,9 +168,14 @@ class FactSet:
 
     # What becomes of it.
 
-    def count_edit(self) -> None:
-        """Count the change by hand that this is."""
-        self.control = replace(self.control, edit=self.control.edit + 1)
+    def count_edit(self) -> int:
+        """Count the change by hand that this is, once, and return its number.
+
+        By it, indexes of the journal know that they must leave messages out, or tell them again.
+        """
+        if self.control.edit == self._control.edit:
+            self.control = replace(self.control, edit=self.control.edit + 1)
+        return self.control.edit
 
     def learn_secrets(self, values: Iterable[str], key: str) -> None:
         """Have these secrets recognized from now on; a user without a key for their digests gets this one."""
@@ -195,7 +200,7 @@ class FactSet:
 
     def put_by_hand(self, fact: Fact) -> Fact:
         """Let a fact be there as its next revision, which a person makes now, and return that."""
-        edit, revision = self.control.edit, fact.revision + 1
+        edit, revision = self.count_edit(), fact.revision + 1
         return self.put(replace(fact, updated_at=self.now, edited_at=self.now, edit=edit, revision=revision))
 
     def drop(self, fact_id: str) -> None:
@@ -310,7 +315,7 @@ class FactSet:
         self._note(dict.fromkeys(message_keys(messages), ""))
 
     def _note(self, keys: Mapping[str, str], **more: bool) -> None:
-        how = {"at": self.now, "edit": self.control.edit, **more}
+        how = {"at": self.now, "edit": self.count_edit(), **more}
         self.notes |= {key: {"fact_id": fact_id, **how} for key, fact_id in keys.items()}
 
     def leave(self, thread_id: str, gone: Iterable[str], back: Iterable[str]) -> None:
@@ -333,6 +338,7 @@ class FactSet:
 
     def let_in(self, chain: Chain) -> None:
         """Take back what `bar` does: a person wants what these facts say, and their messages."""
+        self.count_edit()
         texts = (text_key(fact.content) for fact in chain.revisions)
         self.notes |= {key: {} for key in (*texts, *message_keys(chain.sources))}
 
@@ -342,7 +348,6 @@ class FactSet:
         From history an undo would make them active, though nobody said yes.
         """
         if facts:
-            self.count_edit()  # by it, indexes of the journal know that they must leave messages out
             self.bar(self.chain_of(facts))
         for fact in facts:
             self.drop(fact.id)

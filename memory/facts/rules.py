@@ -107,7 +107,6 @@ def restore(facts: FactSet, fact_id: str) -> Fact:
     replaced = (wrong,) if wrong is not None and wrong.status == "active" else ()
     if facts.is_full() and not replaced:
         raise MemoryFull(facts.config.max_facts)
-    facts.count_edit()
     at = moment(facts.now)
     is_past = at is not None and is_over(gone, at.timestamp())
     fact = facts.bring_back(replace(gone, valid_to="") if is_past else gone)
@@ -365,7 +364,6 @@ def follow_branch(
         back: Ids of those that were, and are there again.
         rewritten: Ids of those that say something else now: the new words are learned anew.
     """
-    facts.count_edit()  # by it, indexes of the journal know that they must leave messages out
     facts.leave(thread_id, gone, back)
     newest = {fact.id: fact for fact in facts.every}
     # A thread no longer names what it left long ago; the records of its messages do.

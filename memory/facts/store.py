@@ -36,8 +36,6 @@ AsyncDoor = Callable[Concatenate["FactStore", P], Coroutine[Any, Any, T]]
 def _operation(
     rule: Callable[Concatenate[FactSet, P], T],
     said: Callable[..., Sequence[str] | None] = lambda *_, **__: (),
-    *,
-    by_hand: bool = False,
 ) -> Operation[P, T]:
     """Return what carries out a rule: one transaction reads the facts, and writes what becomes of them.
 
@@ -45,15 +43,12 @@ def _operation(
         rule: What it does, and returns.
         said: Returns what is about to be added that history may have, of the rule's arguments; `None` if the rule needs
             all that the facts said.
-        by_hand: Whether it is a change that a person makes.
     """
 
     @wraps(rule)
     @transaction
     def operation(self: "FactEffects", /, *args: P.args, **kwargs: P.kwargs) -> StoreEffects[T]:
         facts = yield from self.read(said(*args, **kwargs))
-        if by_hand:
-            facts.count_edit()
         value = rule(facts, *args, **kwargs)
         yield from save(facts)
         return value
@@ -82,12 +77,12 @@ class FactEffects:
     create = _operation(rules.create, lambda content, *_, **__: [checked_content(content)])
     restore = _operation(rules.restore, _all)
     insert = _operation(rules.insert, lambda drafts, *_: [draft.content for draft in drafts])
-    update = _operation(rules.update, by_hand=True)
-    release = _operation(rules.release, by_hand=True)
-    approve = _operation(rules.approve, by_hand=True)
-    retire = _operation(rules.retire, _all, by_hand=True)
-    delete = _operation(rules.delete, _all, by_hand=True)
-    undo = _operation(rules.undo, _all, by_hand=True)
+    update = _operation(rules.update)
+    release = _operation(rules.release)
+    approve = _operation(rules.approve)
+    retire = _operation(rules.retire, _all)
+    delete = _operation(rules.delete, _all)
+    undo = _operation(rules.undo, _all)
 
     def get(self, fact_id: str) -> StoreEffects[Fact]:
         """Return an active or quarantined fact; `FactNotFound` (a KeyError) for an unknown id."""

@@ -129,7 +129,6 @@ def erase_fact(owner: Owner, fact_id: str, now: float) -> StoreEffects[Chain]:
     """
     facts = yield from read_fact_set(owner, now=iso_time(now))
     chain = facts.chain_with(fact_id)
-    facts.count_edit()
     facts.erase(chain)
     yield from _forget_words(facts, chain.is_in, partial(chain.is_told_in, is_source=True))
     return chain
