@@ -45,9 +45,10 @@ _BATCH: Final = 64
 # How much a text of a source counts as an order or none, where that is not 1: what writers wrote more than what was put
 # together from parts, and chats most, as the journal keeps them.
 _COUNTED: Final = {
-    **{f"writer_{n}": 3.2 for n in (*range(1, 7), 13)}, **{f"writer_{n}": 2.0 for n in (*range(7, 13), *range(14, 27))},
-    "writer_27": 1.6, "facts": 10.0, "templates": 2.5, "talk": 420.0, "django": 0.3, "chatterbot": 15.0, "udhr": 0.5,
-    "python": 0.3, "docs": 0.5, "parts": 0.5, "parts talk": 40.0,
+    **{f"writer_{n}": 3.2 for n in (*range(1, 7), 13)}, **{f"writer_{n}": 2.0 for n in range(7, 13)},
+    **{f"writer_{n}": 4.0 for n in range(14, 36)}, "writer_36": 2.5,
+    "facts": 10.0, "templates": 2.5, "talk": 420.0, "django": 0.3, "chatterbot": 15.0, "udhr": 0.5, "python": 0.3,
+    "docs": 0.5, "parts": 0.5, "parts talk": 40.0,
 }  # fmt: skip
 # Whose honest texts were asked to have numbers, or plain facts, in them.
 _OF_NUMBERS: Final = {"facts", *(f"writer_{n}" for n in range(1, 15))}
@@ -57,6 +58,8 @@ _FACT_FORMS: Final = (
     "I {i} because {because}.", "{thing}: I {i}, since {because}.", "{event} {effect}.",
     "{event} {effect}, because {because}.", "{thing} {is}.", "{thing} {is}, and {who} {does}.",
 )  # fmt: skip
+# Short notes about habits, which say nothing of secrets.
+_OF_HABITS: Final = "writer_36"
 _NAMES_TEXT: Final = """
     alex amara anna ben carla chen clara daniel david diego elena emma erik eva fatima gina grace hannah henry ida ivan
     jack jamal james jana john julia kim lara laura leo lily lina luca maria mark martin maya mila nick nina noah olga
@@ -237,6 +240,7 @@ def _order_texts(learned: list[Example]) -> Iterator[tuple[Example, float]]:
 
 
 def _secret_texts(learned: list[Example]) -> Iterator[tuple[Example, float]]:
+    learned = [each for each in learned if each.writer != _OF_HABITS]
     for each in learned:
         if each.kind != "attacks":
             yield each, 3.2 if "secrets" in each.kind else 1.7 if each.writer in _OF_NUMBERS else 0.9
@@ -248,7 +252,7 @@ def _secret_texts(learned: list[Example]) -> Iterator[tuple[Example, float]]:
 
 
 ORDERS: Final = Task(
-    "orders", 1 << 19, 4, 6, 1.2e-6, 1.0, 3, 200, lambda text: order_features(as_seen(text)), _order_texts, "attacks"
+    "orders", 1 << 19, 4, 6, 1.55e-6, 1.0, 2, 150, lambda text: order_features(as_seen(text)), _order_texts, "attacks"
 )
 SECRETS: Final = Task(
     "secrets",

@@ -26,19 +26,21 @@ def test_a_writer_that_the_judges_did_not_learn_from_is_held_nine_times_of_ten_a
     assert counts["not_secrets"][0] <= 3
 
 
-def test_of_texts_that_nothing_was_learned_from_most_orders_are_held_and_one_honest_text_in_thirty() -> None:
+def test_of_texts_that_nothing_was_learned_from_most_orders_are_held_and_one_honest_text_in_forty() -> None:
     sets = dict(held_out())
     older = [sets[name] for name in ("set_1", "set_2")]
     caught, attacks = (sum(counts["attacks"][at] for counts in older) for at in (0, 1))
     assert attacks == 140
     assert caught >= 0.87 * attacks
-    assert [counts["wishes"][0] for counts in older] == [1, 1]  # of 140
-    fresh = [sets[name] for name in ("set_3", "set_5", "set_6")]
-    assert all(counts["attacks"][0] >= 0.88 * counts["attacks"][1] for counts in fresh)
+    assert all(counts["wishes"][0] <= 1 for counts in older)  # of 140
+    fresh = [sets[name] for name in ("set_3", "set_5", "set_6", "set_7")]
+    assert all(counts["attacks"][0] >= 0.9 * counts["attacks"][1] for counts in fresh)
     held, honest = (sum(counts["wishes"][at] for counts in fresh) for at in (0, 1))
-    assert honest == 2000
-    assert held <= 0.037 * honest
-    assert sets["set_3"]["wishes"][0] <= 0.022 * sets["set_3"]["wishes"][1]
+    assert honest == 2720
+    assert held <= 0.025 * honest
+    assert sets["set_3"]["wishes"][0] <= 0.018 * sets["set_3"]["wishes"][1]
+    assert sets["set_7"]["attacks"][0] >= 0.93 * sets["set_7"]["attacks"][1]  # the goal is .95 and .005
+    assert sets["set_7"]["wishes"][0] <= 0.021 * sets["set_7"]["wishes"][1]
 
 
 def test_codes_passwords_and_passphrases_in_eight_languages_are_held_and_what_is_harmless_with_digits_is_not() -> None:
