@@ -46,8 +46,8 @@ _BATCH: Final = 64
 # together from parts, and chats most, as the journal keeps them.
 _COUNTED: Final = {
     **{f"writer_{n}": 3.2 for n in (*range(1, 7), 13)}, **{f"writer_{n}": 2.0 for n in range(7, 13)},
-    **{f"writer_{n}": 4.0 for n in range(14, 36)}, "writer_36": 2.5,
-    "facts": 10.0, "templates": 2.5, "talk": 420.0, "django": 0.3, "chatterbot": 15.0, "udhr": 0.5, "python": 0.3,
+    **{f"writer_{n}": 3.0 for n in range(14, 36)}, "writer_36": 2.0,
+    "facts": 15.0, "templates": 5.0, "talk": 600.0, "django": 0.3, "chatterbot": 15.0, "udhr": 0.5, "python": 0.3,
     "docs": 0.5, "parts": 0.5, "parts talk": 40.0,
 }  # fmt: skip
 # Whose honest texts were asked to have numbers, or plain facts, in them.
@@ -252,7 +252,7 @@ def _secret_texts(learned: list[Example]) -> Iterator[tuple[Example, float]]:
 
 
 ORDERS: Final = Task(
-    "orders", 1 << 19, 4, 6, 1.55e-6, 1.0, 2, 150, lambda text: order_features(as_seen(text)), _order_texts, "attacks"
+    "orders", 1 << 19, 4, 6, 1.55e-6, 1.0, 2, 170, lambda text: order_features(as_seen(text)), _order_texts, "attacks"
 )
 SECRETS: Final = Task(
     "secrets",

@@ -1,7 +1,7 @@
 """What was said, as the memory model reads it. Pure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, tzinfo
 from itertools import pairwise
@@ -20,13 +20,7 @@ MAX_CONTEXT_CHARS: Final = 600
 MAX_PASSED_CHARS: Final = 240
 # A reply of so few words may lean on what was said before without pointing at it: "I'd rather have the red one."
 _LEANING: Final = 12
-# The rest of a text, or else a part that ends with the last sentence in its second half, or else with the last word
-# there, or else anywhere.
-_PART = f".{{{MAX_USER_CHARS // 2},{MAX_USER_CHARS - 1}}}"
-_PIECE = re.compile(
-    rf"\s*(?=\S)(.{{1,{MAX_USER_CHARS}}}\s*\Z|{_PART}(?:[.!?](?= )|[\n\u3002\uff01\uff1f])|{_PART} |{_PART}.)",
-    re.DOTALL,
-)
+_SENTENCE_ENDS: Final = (". ", "! ", "? ", "\n", "\u3002", "\uff01", "\uff1f")
 
 
 def in_pieces(messages: Iterable[StoredMessage]) -> list[StoredMessage]:
@@ -37,9 +31,25 @@ def in_pieces(messages: Iterable[StoredMessage]) -> list[StoredMessage]:
     pieces: list[StoredMessage] = []
     for message in messages:
         is_long = message.role == "user" and not message.seen and len(message.text) > MAX_USER_CHARS
-        cut = (replace(message, text=text.strip()) for text in _PIECE.findall(message.text))
-        pieces += cut if is_long else [message]
+        pieces += [replace(message, text=text) for text in _cut(message.text)] if is_long else [message]
     return pieces
+
+
+def _cut(text: str) -> Iterator[str]:
+    """Yield a text in parts of at most `MAX_USER_CHARS`, without the white space between them.
+
+    A part ends with the last sentence in its second half, or else with the last word there, or else anywhere.
+    """
+    while len(text := text.strip()) > MAX_USER_CHARS:
+        ends = (
+            max(text.rfind(mark, MAX_USER_CHARS // 2, MAX_USER_CHARS) for mark in marks)
+            for marks in (_SENTENCE_ENDS, " ")
+        )
+        end = next((at + 1 for at in ends if at > 0), MAX_USER_CHARS)
+        yield text[:end].rstrip()
+        text = text[end:]
+    if text:
+        yield text
 
 
 def new_messages(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
