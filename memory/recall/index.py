@@ -39,7 +39,7 @@ _FROM_TURN: Final = 0.6
 _FROM_FACT: Final = 0.2
 # A reply with more words is an explanation: it has all those of its question, and tells less of the user.
 _LONG_REPLY: Final = 35
-_REPLY: Final = 0.5
+_REPLY: Final = 0.4
 # What a message is about: of few texts every word would be common, so they count as so many. Facts tell what matters to
 # the user; what was only said is like much else that people say. What an embedder finds stands out from what is usual
 # for the message; where a text has a vector, its words count less.

@@ -214,8 +214,8 @@ def test_what_the_user_said_comes_before_a_reply_of_the_same_words() -> None:
     assert found(index, "figs") == ["b", "a"]
 
 
-@pytest.mark.parametrize(("said", "share"), [("Your figs came from Oslo by boat", 1.0), ("figs " * 40, 0.5)])
-def test_a_reply_competes_by_what_it_says_and_an_explanation_counts_half(said: str, share: float) -> None:
+@pytest.mark.parametrize(("said", "share"), [("Your figs came from Oslo by boat", 1.0), ("figs " * 40, 0.4)])
+def test_a_reply_competes_by_what_it_says_and_an_explanation_counts_less(said: str, share: float) -> None:
     (users,), (reply,) = (Index([turn("a", said, is_reply=each)]).rank("figs") for each in (False, True))
     assert reply.score == share * users.score
 
