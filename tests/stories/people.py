@@ -95,5 +95,6 @@ class Person:
 
     def knows(self, *contents: str) -> None:
         """Wait until all that was said is learned; then exactly this is known."""
-        eventually(lambda: self.get("/overview")["pending"] == 0)
+        # A turn's answer is shown before the turn is written down: nothing is pending then, either.
+        eventually(lambda: self.get("/overview")["pending"] == 0 and set(contents) <= {*self.facts()})
         assert sorted(self.facts()) == sorted(contents)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.archive_lines import lines_of
-from tests.e2e.browsing import NEEDED, expect, fact, go, look_again, say
+from tests.e2e.browsing import NEEDED, expect, fact, go, say
 from tests.e2e.waiting import eventually
 from tests.stories.looking import look, page_of
 from tests.stories.people import Person
@@ -216,7 +216,7 @@ def test_83_a_server_that_is_away_for_long_is_asked_no_more_often_than_in_the_be
     assert len(asked) <= 40
 
 
-def test_88_what_is_opened_or_written_in_a_row_stays_whatever_else_comes(page: Any, ada: Person) -> None:
+def test_88_what_is_opened_in_a_row_stays_whatever_is_searched_for(page: Any, ada: Person) -> None:
     for content in ("Keeps bees", "Likes pears"):
         ada.writes(content)
     look(page)
@@ -230,16 +230,6 @@ def test_88_what_is_opened_or_written_in_a_row_stays_whatever_else_comes(page: A
     }""")
     expect(page).to_have_url(re.compile("history=.*#text=pears"))
     expect(fact(page, "bees").get_by_text("Its history")).to_be_visible()
-    # An edit of what is deleted elsewhere stays, and whoever saves it is told.
-    fact(page, "pears").get_by_role("link", name="Edit").click()
-    words = page.get_by_label("What it says")
-    words.fill("Likes ripe pears")
-    ada.memory.delete(f"/facts/{ada.fact('pears')['id']}").raise_for_status()
-    look_again(page)
-    expect(words).to_have_value("Likes ripe pears")
-    page.get_by_role("button", name="Save").click()
-    expect(page.locator("#said .problem")).to_be_visible()
-    expect(words).to_have_value("Likes ripe pears")
 
 
 def test_89_a_message_is_edited_with_the_keyboard_as_it_was_written_and_never_to_blanks(page: Any, ada: Person) -> None:
