@@ -3,14 +3,12 @@
 import re
 from typing import Any
 
-import pytest
-
 from tests.e2e.browsing import NEEDED, SECONDS, break_off, expect, go, say, serious
 from tests.e2e.waiting import eventually
 from tests.stories.conftest import Meet
 from tests.stories.people import Person
 
-pytestmark = [*NEEDED, pytest.mark.xdist_group("page")]
+pytestmark = NEEDED
 
 
 def words(page: Any) -> Any:

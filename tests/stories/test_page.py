@@ -4,8 +4,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.archive_lines import lines_of, taking
 from tests.e2e.browsing import NEEDED, erase, expect, fact, go, say, serious
 from tests.e2e.waiting import eventually
@@ -14,7 +12,7 @@ from tests.stories.host import Place
 from tests.stories.looking import look, page_of
 from tests.stories.people import Person
 
-pytestmark = [*NEEDED, pytest.mark.xdist_group("page")]  # one browser for all
+pytestmark = NEEDED
 
 
 def test_47_who_has_no_token_is_shown_nothing(browser: Any, ada: Person) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.archive_lines import lines_of
-from tests.e2e.browsing import NEEDED, expect, fact, go, say
+from tests.e2e.browsing import NEEDED, expect, fact, go, look_again, say
 from tests.e2e.waiting import eventually
 from tests.stories.looking import look, page_of
 from tests.stories.people import Person
 
-pytestmark = [*NEEDED, pytest.mark.xdist_group("page")]  # one browser for all
+pytestmark = NEEDED
 
 
 def test_64_what_was_deleted_or_replaced_is_in_the_bin_after_a_reload_and_comes_back(page: Any, ada: Person) -> None:
@@ -275,3 +275,21 @@ def test_91_of_many_refused_lines_the_note_says_that_there_are_more(page: Any, a
     page.get_by_label("A file").set_input_files(file)
     page.get_by_role("button", name="Take it in").click()
     expect(page.locator("#said")).to_contain_text(re.compile(r"6 refused \(line 2: .*; …\)"))
+
+
+@pytest.mark.parametrize("others", [("Keeps bees",), ()])
+def test_92_an_edit_of_what_is_deleted_elsewhere_stays_and_who_saves_it_is_told(
+    page: Any, ada: Person, others: tuple[str, ...]
+) -> None:
+    for content in (*others, "Likes pears"):
+        ada.writes(content)
+    look(page)
+    fact(page, "pears").get_by_role("link", name="Edit").click()
+    words = page.get_by_label("What it says")
+    words.fill("Likes ripe pears")
+    ada.memory.delete(f"/facts/{ada.fact('pears')['id']}").raise_for_status()
+    look_again(page)
+    expect(words).to_have_value("Likes ripe pears")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#said .problem")).to_be_visible()
+    expect(words).to_have_value("Likes ripe pears")
