@@ -507,7 +507,10 @@ class _Place(Future[None]):
 
     def waits_for(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Say whether it is done only after something has gone on in this loop."""
-        return not self.done() and (self.loop is loop or bool(self.before and self.before.waits_for(loop)))
+        place: _Place | None = self
+        while place and not place.done() and place.loop is not loop:
+            place = place.before  # read once: whoever has its turn now clears it on another thread
+        return place is not None and not place.done()
 
 
 @cache

@@ -1198,9 +1198,9 @@ MUTANTS = (
     ),
     Mutant(
         "a context of a graph above is taken for ours",
-        "graphs/turn/run.py",
-        "runtime.context if isinstance(runtime.context, Context) else Context()",
-        "runtime.context or Context()",
+        "graphs/turn/context.py",
+        "given if isinstance(given, Context) else Context()",
+        "given or Context()",
         (BELOW,),
     ),
 )

@@ -123,3 +123,8 @@ class Context:
             json_schema_extra=_SUMMARY_PROMPT,
         ),
     ] = prompts.UPDATE_SUMMARY
+
+
+def context_of(given: object) -> Context:
+    """Return the choices of a run: none where its context is none, as in process, or one of a graph above."""
+    return given if isinstance(given, Context) else Context()

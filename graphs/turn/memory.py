@@ -184,6 +184,19 @@ class TurnMemory:
         ]
         # A mode that could not be read is not noted, as notes stay: the end of the turn reads it again.
         marked += unanswered_with_mode(thread.messages, opening.mode) if opening.mode else []
+        memory: Any = {
+            **(plain(injected) if injected else {}),
+            **epochs._replace(speaker=speaker).to_state(),
+            **named((*thread.unwritten, *left)),
+            "began": now,
+            "receipt": self._receipt(run, thread, opening, injected),
+        }
+        self._fresh[run.thread, thread.asked] = time.monotonic(), opening.snapshot
+        if len(self._fresh) > _KEPT_TURNS:  # turns that ended before they asked a model
+            self._fresh.pop(next(iter(self._fresh)), None)
+        return BegunTurn(opening, injected, memory, [*{one.id: one for one in marked}.values()])
+
+    def _receipt(self, run: Run, thread: Thread, opening: Opening, injected: Injected | None) -> Receipt:
         # If memory cannot be read, the state keeps the earlier choice for the next turn, and this prompt shows none.
         receipt = Receipt(asked=thread.asked, facts=[], updates=[*map(plain, opening.updates)])
         if injected and opening.snapshot:
@@ -192,17 +205,7 @@ class TurnMemory:
                 receipt["recalled"] = list(dict.fromkeys(entry for entry, _ in lines))
         if why := self._why_without(run, opening):
             receipt["without_memory"] = why
-        memory: Any = {
-            **(plain(injected) if injected else {}),
-            **epochs._replace(speaker=speaker).to_state(),
-            **named((*thread.unwritten, *left)),
-            "began": now,
-            "receipt": receipt,
-        }
-        self._fresh[run.thread, thread.asked] = time.monotonic(), opening.snapshot
-        if len(self._fresh) > _KEPT_TURNS:  # turns that ended before they asked a model
-            self._fresh.pop(next(iter(self._fresh)), None)
-        return BegunTurn(opening, injected, memory, [*{one.id: one for one in marked}.values()])
+        return receipt
 
     async def _open(self, run: Run, previous: Injected | None) -> Opening:
         """Read what memory may do in a turn, and what it begins with: once, in one batch."""

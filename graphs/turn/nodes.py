@@ -33,7 +33,7 @@ from graphs.turn.calls import (
     with_results_of_left,
 )
 from graphs.turn.content import as_sent, refused_before, standard
-from graphs.turn.context import Context
+from graphs.turn.context import Context, context_of
 from graphs.turn.memory import Room, TurnMemory
 from graphs.turn.prepared import Due
 from graphs.turn.prompt import (
@@ -208,8 +208,7 @@ class ChatNodes:
     async def carry_out(self, request: ToolCallRequest, execute: Execute) -> Any:
         """Carry out one call of an answer, once; one that nobody offered, or nobody can read, is told why not."""
         call = request.tool_call
-        context = Run.of(request.runtime.config, request.runtime, self._service.settings).context
-        offered = [tool.name for tool in self._offered(context)]
+        offered = [tool.name for tool in self._offered(context_of(request.runtime.context))]
         if call["name"] not in offered:
             return failed_call(call, f"There is no tool {call['name']!r}. There are: {', '.join(offered) or 'none'}.")
         if GARBLED in call["args"]:

@@ -23,7 +23,7 @@ from graphs.process.identity import as_server, known_as, owner_of_run, vouched_i
 from graphs.process.models import ModelProfile, fit_to_profile, profile
 from graphs.process.synchronous import asked_here, is_awaited, unwrapped
 from graphs.settings import Settings
-from graphs.turn.context import Context
+from graphs.turn.context import Context, context_of
 from graphs.turn.state import MEMORY_KEY, MemoryState, Receipt, State
 from memory.context.running_summary import LEFT_OUT, DividedMessages, LeftOut, divide, rehydrate, state_of
 from memory.control import INITIAL_EDIT
@@ -96,8 +96,7 @@ class Run:
     @classmethod
     def of(cls, config: RunnableConfig, runtime: Runtime[Any] | ToolRuntime[Any, Any], settings: Settings) -> Self:
         """Return the run that a node of the chat graph, or one of its tools, was called in."""
-        # In process it may be none, or one of a graph above.
-        context = runtime.context if isinstance(runtime.context, Context) else Context()
+        context = context_of(runtime.context)
         limits = profile(context.model, settings)
         owner = owner_of_run(config.get("configurable", {}), context.agent_name, single_user=settings.single_user)
         store, on_server = asked_here(runtime.store), runtime.server_info is not None

@@ -5,13 +5,14 @@ are kept: without them, what a person deleted could come back.
 """
 
 import logging
+import math
 from datetime import UTC
 from typing import Final
 
 from memory.config import MemoryConfig
 from memory.door import StoreEffects, transaction
 from memory.facts import rules
-from memory.facts.fact import DAY_SECONDS
+from memory.facts.fact import DAY_SECONDS, moment
 from memory.facts.rows import read_fact_set, save
 from memory.journal.entry import day_of
 from memory.journal.journal import prune
@@ -36,14 +37,15 @@ def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[dict[s
         How much went: facts that are `over`, into history; what `lapsed`, `revisions` and `lines`, for good.
     """
     facts = yield from read_fact_set(owner, now=iso_time(now), config=config)
-    since = iso_time(max(0.0, now - config.history_days * DAY_SECONDS)) if config.history_days else ""
-    old = [fact for fact in facts.past if fact.updated_at < since]
-    facts.past = [fact for fact in facts.past if fact.updated_at >= since]
+    since = now - config.history_days * DAY_SECONDS if config.history_days else -math.inf
+    # As times: what a program or an import wrote may have another offset than UTC.
+    kept = [fact for fact in facts.past if not (at := moment(fact.updated_at)) or at.timestamp() >= since]
+    old, facts.past = len(facts.past) - len(kept), kept
     over, lapsed = rules.sweep(facts, now)
     yield from save(facts)
     today = day_of(iso_time(now), facts.control.zone or UTC)
     lines = yield from prune(owner, today, config.journal_days, config.journal_bytes)
-    done = {"over": over, "lapsed": lapsed, "revisions": len(old), "lines": lines}
+    done = {"over": over, "lapsed": lapsed, "revisions": old, "lines": lines}
     if any(done.values()):
         logger.info("cleaned up %s: %s", owner.due_key, done)
     return done

@@ -78,10 +78,11 @@ def write_lines(
         after: What is to be there; `None` deletes one.
     """
     changed = {key: each for key, each in after.items() if before.get(key, before) != each}
-    if changed:
-        revision = (yield from read_revision(owner)).changed(sorted(changed))
-        yield from write_rows(owner, "journal", {key: plain(each) if each else None for key, each in changed.items()})
-        yield [put(owner.control, _revision_key(owner), plain(revision))]
+    if not changed:
+        return
+    revision = (yield from read_revision(owner)).changed(sorted(changed))
+    yield from write_rows(owner, "journal", {key: plain(each) if each else None for key, each in changed.items()})
+    yield [put(owner.control, _revision_key(owner), plain(revision))]
     told = {(key, one.id) for key, each in before.items() for one in each.messages if one.id not in each.held}
     if any((key, one) in told for key, each in changed.items() if each for one in each.held):
         yield from count_edit(owner)

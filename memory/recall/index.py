@@ -171,7 +171,7 @@ class Index:
         left_out = [at for at, score in enumerate(own) if not score and alike[at] < _LEAST_ALIKE] if only_asked else []
 
         def fused() -> list[float]:
-            """Return both together, of which the best ones weigh as much as each other, but for a factor."""
+            """Add similarities to the scores by words: the best of them counts `_SIMILARITY` times the best score."""
             weight = _SIMILARITY * max(own, default=0.0) or 1.0
             return [a + weight * b for a, b in zip(own, alike, strict=True)] if similarity else own
 
