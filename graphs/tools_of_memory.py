@@ -32,7 +32,7 @@ from memory import prompts
 from memory.config import Category, MemoryConfig, stricter
 from memory.context.running_summary import state_of
 from memory.control import Control, read_control
-from memory.door import StoreEffects, arun, put, read, side_by_side, transaction
+from memory.door import StoreEffects, arun, on_thread, put, read, side_by_side, transaction
 from memory.extraction.extraction import judge_fact
 from memory.facts.changes import Outcome
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, is_protected, may_be_used
@@ -329,7 +329,7 @@ def _tool(
             done = await process.stores.ask(
                 store,
                 "write" if name in _WRITING else "read",
-                lambda: arun(store, carried_out(name, call, arguments), aside=True),
+                lambda: arun(store, carried_out(name, call, arguments), aside=on_thread),
             )
             if done.receipt is not None:
                 await aemit(MemoryUpdated.name, MemoryUpdated.of(done.receipt), config=runtime.config)

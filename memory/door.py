@@ -36,7 +36,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial, wraps
 from itertools import islice
-from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, overload, runtime_checkable
+from queue import SimpleQueue
+from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, overload
 from weakref import WeakValueDictionary
 
 from langgraph.errors import GraphBubbleUp
@@ -56,6 +57,8 @@ Batch = Sequence[Op]
 StoreEffects = Generator[Batch, list[Any], T]
 """Yields batches for the store, is sent their results, and returns a value."""
 Batching = Callable[[Sequence[Op]], Awaitable[list[Any]]]
+Aside = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Has a call carried out by another thread than that of the event loop."""
 
 PAGE = 1000
 STORE_SECONDS = 60.0
@@ -66,9 +69,8 @@ class MemoryBusy(TimeoutError):
     """Others have written for so long that this write did not begin; nothing of it was stored."""
 
 
-@runtime_checkable
 class Transactional(Protocol):
-    """A store that keeps writers of one name apart, also those of other processes."""
+    """A store that keeps writers of one name apart, also those of other processes; it is known by its method."""
 
     def writing(self, *names: str) -> AbstractAsyncContextManager[Batching]:
         """Begin to write under these names, taken in order, and yield what carries out batches; the end commits."""
@@ -226,7 +228,11 @@ def in_this_thread(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _perform(
-    effects: Generator[Any, Any, T], batch: Batching, write: Callable[[Write], Awaitable[Any]], *, aside: bool = False
+    effects: Generator[Any, Any, T],
+    batch: Batching,
+    write: Callable[[Write], Awaitable[Any]],
+    *,
+    aside: Aside | None = None,
 ) -> T:
     """Carry out what a generator yields, and return the generator's value.
 
@@ -249,7 +255,7 @@ async def _perform(
             return stop
 
     while True:
-        effect = await on_thread(taken, "palimpsest-effects") if aside else taken()
+        effect = await aside(taken) if aside else taken()
         if isinstance(effect, StopIteration):
             return effect.value  # type: ignore[no-any-return]  # typeshed has no type for it
         try:
@@ -276,7 +282,7 @@ def run(
     """Carry out what needs a store, and return the value. Blocks the caller.
 
     Args:
-        store: Where. What lies between effects runs on threads, also where the store works on an event loop.
+        store: Where. What lies between effects runs on this thread, also where the store works on an event loop.
         effects: What.
         seconds: One batch may take this long, then it goes on by itself, and the effects are told `TimeoutError`.
         loop: The event loop on which the store is asked; by default its own, or its synchronous interface is.
@@ -292,7 +298,7 @@ def run(
             raise asyncio.InvalidStateError(f"{ON_LOOP}: the store works on this loop")
         if loop.is_closed():  # asyncio would say so, too, and warn of what it did not begin
             raise RuntimeError("the event loop of the store has ended")
-        return asyncio.run_coroutine_threadsafe(arun(store, effects, patience, aside=True), loop).result()
+        return _run_on(loop, lambda aside: arun(store, effects, patience, aside=aside))
 
     async def batch(ops: Batch) -> list[Any]:
         if seconds is None:
@@ -306,8 +312,24 @@ def run(
     return in_this_thread(_perform(effects, batch, write))
 
 
+def _run_on(loop: asyncio.AbstractEventLoop, work: Callable[[Aside], Coroutine[Any, Any, T]]) -> T:
+    """Return what a coroutine does on another thread's event loop; this thread does what it is given aside."""
+    given = SimpleQueue[Callable[[], None] | None]()
+
+    def aside(call: Callable[[], Any]) -> Awaitable[Any]:
+        future: Future[Any] = Future()
+        given.put(partial(_carry_out, call, future))
+        return asyncio.wrap_future(future)
+
+    done = asyncio.run_coroutine_threadsafe(work(aside), loop)
+    done.add_done_callback(lambda _: given.put(None))
+    for each in iter(given.get, None):
+        each()
+    return done.result()
+
+
 async def arun(
-    store: BaseStore, effects: Generator[Any, Any, T], seconds: float = STORE_SECONDS, *, aside: bool = False
+    store: BaseStore, effects: Generator[Any, Any, T], seconds: float = STORE_SECONDS, *, aside: Aside | None = None
 ) -> T:
     """Do what `run` does, on the store's asynchronous interface.
 
@@ -316,8 +338,8 @@ async def arun(
         effects: What.
         seconds: One batch, or one transaction, may take this long, then the effects are told `TimeoutError`: whoever
             works in the background would wait for ever for a store that never answers.
-        aside: Whether what lies between effects runs on threads, one step at a time, and leaves the loop to others:
-            whoever reads a whole journal computes for seconds.
+        aside: Carries out what lies between effects, one step at a time, and leaves the loop to others: whoever reads
+            a whole journal computes for seconds. By default the loop does.
     """
 
     async def batch(ops: Batch) -> list[Any]:
@@ -331,17 +353,17 @@ def _answer_of(store: BaseStore, ops: Sequence[Op]) -> Awaitable[list[Any]]:
     """Return the answer of a store, to be awaited: cancelled, the batches of a store that is not ours go on."""
     answer = store.abatch(ops)
     # A cancelled batch of LangGraph's SQLite store may leave its connection in a transaction, for good.
-    return answer if isinstance(store, Transactional) else asyncio.shield(answer)
+    return answer if hasattr(store, "writing") else asyncio.shield(answer)
 
 
-async def _awrite(store: BaseStore, asked: Write, *, seconds: float, aside: bool) -> Any:
+async def _awrite(store: BaseStore, asked: Write, *, seconds: float, aside: Aside | None) -> Any:
     """Carry out a transaction and return its value. Cancelled while it commits, it goes on by itself to its end."""
     commits = False
 
     async def work() -> Any:
         async with asyncio.timeout(seconds), AsyncExitStack() as turns:
-            if isinstance(store, Transactional):
-                batch = await turns.enter_async_context(store.writing(*asked.names))
+            if hasattr(store, "writing"):
+                batch = await turns.enter_async_context(cast("Transactional", store).writing(*asked.names))
             else:
                 await turns.enter_async_context(turns_of(asked.names, seconds))
                 batch = partial(_answer_of, store)
@@ -376,7 +398,7 @@ async def arun_patiently(store: BaseStore, effects: Callable[[], StoreEffects[T]
     return await arun(store, effects())
 
 
-async def _transacted(asked: Write, batch: Batching, *, aside: bool = False) -> Any:
+async def _transacted(asked: Write, batch: Batching, *, aside: Aside | None = None) -> Any:
     """Carry out what a transaction asks for: its reads by batches as they come, and all its writes by the last one."""
     inside = _Inside(batch)
 
@@ -442,19 +464,20 @@ def _item_of(write: PutOp) -> Item | None:
 def in_daemon_thread(call: Callable[[], T], name: str = "palimpsest-model") -> Future[T]:
     """Start the call on a daemon thread of its own, with no context variables of the caller, and return its future."""
     future: Future[T] = Future()
-
-    def work() -> None:
-        if not future.set_running_or_notify_cancel():
-            return
-        try:
-            value = call()
-        except BaseException as error:  # whatever it is belongs to the one who waits, not to this thread
-            future.set_exception(error)
-        else:
-            future.set_result(value)
-
-    threading.Thread(target=work, name=name, daemon=True).start()
+    threading.Thread(target=_carry_out, args=(call, future), name=name, daemon=True).start()
     return future
+
+
+def _carry_out(call: Callable[[], T], future: Future[T]) -> None:
+    """Make a call, unless nobody waits for it any more, and tell its future."""
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        value = call()
+    except BaseException as error:  # whatever it is belongs to the one who waits, not to this thread
+        future.set_exception(error)
+    else:
+        future.set_result(value)
 
 
 async def on_thread(call: Callable[[], T], name: str = "palimpsest-model") -> T:
