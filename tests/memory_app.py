@@ -23,7 +23,6 @@ from memory.journal.entry import JournalEntry
 from memory.journal.journal import append
 from memory.message import StoredMessage
 from memory.namespaces import Owner
-from memory.turn import MemoryMode
 from memory.updates import outbox
 from memory.updates.entry import Entry
 from tests.fakes import Clock
@@ -31,27 +30,21 @@ from tests.laws.server import HeaderSays
 
 
 class FakeThreads(ServerThreads):
-    """Threads of a server, as a table: `(owner, metadata, memory of its turns)` by id."""
+    """Threads of a server, as a table: `(owner, metadata)` by id."""
 
     def __init__(self) -> None:
         super().__init__(single_user=False)
-        self.rows: dict[str, tuple[str, dict[str, Any], dict[str | None, dict[str, Any]]]] = {}
+        self.rows: dict[str, tuple[str, dict[str, Any]]] = {}
         self.deleted: list[str] = []
         self.failures: dict[str, int] = {}
 
     def add(self, owner: str, thread_id: str, **metadata: Any) -> str:
-        self.rows[thread_id] = (owner, metadata, {})
+        self.rows[thread_id] = (owner, metadata)
         return thread_id
 
     async def metadata(self, user_id: str, thread_id: str) -> Mapping[str, Any] | None:
         row = self.rows.get(thread_id)
         return row[1] if row and row[0] == user_id else None
-
-    async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
-        self.rows[thread_id][1]["memory_mode"] = mode
-
-    async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Mapping[str, Any]:
-        return self.rows[thread_id][2].get(checkpoint_id, {})
 
     async def delete(self, thread_id: str) -> None:
         if self.failures.get(thread_id, 0):

@@ -13,8 +13,6 @@ from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import ConflictError, NotFoundError
 
 from graphs.process.identity import OWNER_KEY, as_server
-from memory.context.running_summary import state_of
-from memory.turn import MODE_KEY, MemoryMode
 
 Json = Mapping[str, object]
 
@@ -101,23 +99,6 @@ class ServerThreads:
         """Return the metadata of a user's thread, or `None`."""
         found = (await rows_of(self._client(), [thread_id])).get(thread_id)
         return found if found is not None and self._belongs(found, user_id) else None
-
-    async def set_mode(self, thread_id: str, mode: MemoryMode) -> None:
-        """Write the mode into the metadata of a thread."""
-        await as_server(self._client().threads.update(thread_id, metadata={MODE_KEY: mode}))
-
-    async def memory_of_turn(self, thread_id: str, checkpoint_id: str | None) -> Json:
-        """Return what memory put into the state of a turn; empty if the checkpoint is unknown."""
-        threads = self._client().threads
-        try:
-            if checkpoint_id:
-                states = [await as_server(threads.get_state(thread_id, checkpoint_id=checkpoint_id))]
-            else:
-                # Not its state as such: to that the server adds what a client sent last, and fails if it is no message.
-                states = await as_server(threads.get_history(thread_id, limit=1))
-        except NotFoundError:
-            return {}
-        return state_of(state_of(states[0]["values"] if states else None).get("memory"))
 
     async def revive(self, user_id: str, thread_ids: Iterable[str]) -> None:
         """Give those of the threads a row again that have none, so that they can be deleted."""

@@ -104,7 +104,6 @@ def bodies(hers: Belongings) -> dict[str, Any]:
         "/memory/erase/thread": {"thread_id": hers.thread_id},
         "/memory/erase/fact": {"fact_id": hers.fact_id},
         "/memory/erase/everything": {"erase": "everything"},
-        "/memory/threads/{thread_id}/mode": {"mode": "incognito"},
     }
 
 

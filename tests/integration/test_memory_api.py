@@ -1,7 +1,6 @@
 """The memory API on a real store: what each endpoint does, for whom, and what it refuses."""
 
 from dataclasses import replace
-from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -132,9 +131,6 @@ async def test_unknown_ids_are_404(ada: httpx.AsyncClient) -> None:
         ("DELETE", "/profile/user.mood", None),
         ("POST", f"/updates/{'0' * 64}/retry", {}),
         ("DELETE", f"/updates/{'0' * 64}", None),
-        ("GET", f"/threads/{uuid4()}/mode", None),
-        ("PUT", f"/threads/{uuid4()}/mode", {"mode": "normal"}),
-        ("GET", "/threads/nonsense/turn", None),
         ("POST", "/erase/fact", {"fact_id": "fact_00000000"}),
         ("POST", "/erase/thread", {"thread_id": str(uuid4())}),
     ):
@@ -220,36 +216,3 @@ async def test_the_overview_says_whether_the_deployment_learns(ada: httpx.AsyncC
     assert (await ada.get("/overview")).json()["without_memory"] is None
     switched_off = MemoryApp(Settings(memory=MemoryConfig(enabled=False))).user("ada")
     assert (await switched_off.get("/overview")).json()["without_memory"] == "switched_off"
-
-
-async def test_a_turn_tells_what_the_model_was_shown(app: MemoryApp, ada: httpx.AsyncClient) -> None:
-    thread_id = app.threads.add("ada", str(uuid4()))
-    fact = await add(ada, "Lives in Oslo")
-    turn = {
-        "basis": [["user.work", 1], [fact["id"], 1]],
-        "deltas": [{"message_id": "m1", "facts": [["fact_0badf00d", 1], [fact["id"], 1]]}],
-        "receipt": {"facts": [fact["id"]], "tokens": {"system": 10, "memory": 20, "budget": 100}},
-    }
-    app.threads.rows[thread_id][2]["1f0"] = turn
-    assert (await ada.get(f"/threads/{thread_id}/turn")).status_code == 404
-    seen = (await ada.get(f"/threads/{thread_id}/turn", params={"checkpoint": "1f0"})).json()
-    assert seen["facts"] == [{"id": fact["id"], "content": "Lives in Oslo"}, {"id": "fact_0badf00d", "content": None}]
-    assert seen["tokens"] == {"system": 10, "memory": 20, "budget": 100}
-
-
-@pytest.mark.parametrize(
-    "nonsense",
-    [
-        {"receipt": {"tokens": "x"}},
-        {"receipt": {"tokens": {"system": "x"}}},
-        {"receipt": {}, "basis": 5},
-        {"receipt": {}, "basis": [], "deltas": [{"message_id": "m1", "facts": 3}]},
-    ],
-)
-async def test_a_turn_whose_state_a_client_edited_tells_what_can_be_read(
-    app: MemoryApp, ada: httpx.AsyncClient, nonsense: dict[str, Any]
-) -> None:
-    thread_id = app.threads.add("ada", str(uuid4()))
-    app.threads.rows[thread_id][2][None] = nonsense
-    seen = (await ada.get(f"/threads/{thread_id}/turn")).json()
-    assert (seen["facts"], seen["tokens"]) == ([], {})

@@ -98,7 +98,6 @@ async def test_two_users_see_nothing_of_each_other_at_any_endpoint(app: MemoryAp
         "/erase/fact": {"fact_id": fact["id"]},
         "/erase/thread": {"thread_id": thread_id},
         "/erase/everything": {"erase": "everything"},
-        "/threads/{thread_id}/mode": {"mode": "incognito"},
         "/profile/{section}": {"text": "Bob was here"},
         "/learning": {"learning": False},
         "/import": {"format": "palimpsest.memory", "schema": 1},

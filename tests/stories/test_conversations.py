@@ -49,7 +49,7 @@ def test_03_a_long_thread_fits_its_budget_and_goes_on_with_a_summary(ada: Person
     assert summary["last_summarized_message_id"] in summary["summarized_message_ids"]
     assert set(summary["summarized_message_ids"]) <= set(ids)
     assert len(ids) == 26, "the thread itself keeps all that was said"
-    turn = ada.get(f"/threads/{thread}/turn")["tokens"]
+    turn = state["memory"]["receipt"]["tokens"]
     assert turn["summary"] > 0
     assert sum(turn[part] for part in ("system", "memory", "recalled", "summary", "messages")) <= SMALL["max_tokens"]
 
@@ -106,7 +106,7 @@ def test_05_messages_that_a_client_removes_are_shown_to_no_model(ada: Person) ->
 def test_06_incognito_uses_nothing_and_leaves_no_trace(ada: Person) -> None:
     ada.writes("Likes pears")
     thread = ada.thread()
-    ada.memory.put(f"/threads/{thread}/mode", json={"mode": "incognito"}).raise_for_status()
+    ada.sdk.threads.update(thread, metadata={"memory_mode": "incognito"})
     assert "pears" not in ada.sees("pangolins", thread)
     ada.says("I keep a pangolin.", thread)
     ada.says("I keep a hen.")

@@ -162,7 +162,7 @@ def test_30_two_users_see_nothing_of_each_other(guarded: Place, meet: Meet) -> N
     assert mine not in str(eve.sdk.assistants.search(limit=100))
     assert "quokka" not in eve.memory.get("/export").text
     assert "quokka" not in eve.sees("animals", config={"configurable": {"langgraph_auth_user_id": ada.name}})
-    for path in f"/memory/facts/{fact}", f"/memory/threads/{thread}/turn", f"/threads/{thread}/state":
+    for path in f"/memory/facts/{fact}", f"/threads/{thread}/state":
         assert eve.http.get(path).status_code == 404, path
         assert httpx.get(f"{guarded.url}{path}", timeout=60).status_code in (401, 403)
     for erased in {"thread_id": thread}, {"fact_id": fact}:

@@ -14,7 +14,6 @@ from starlette.routing import BaseRoute
 from graphs.server.api import (
     approval,
     archive,
-    conversations,
     erase,
     facts,
     journal,
@@ -41,7 +40,6 @@ ROUTERS = (
     profile.router,
     journal.router,
     updates.router,
-    conversations.router,
     archive.router,
     sources.router,
     erase.router,
