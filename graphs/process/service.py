@@ -19,7 +19,7 @@ from langgraph_sdk.client import LangGraphClient
 
 from graphs.process.embedders import Embedder, embedder_of
 from graphs.process.failures import ModelUnavailable
-from graphs.process.metrics import Metrics
+from graphs.process.metrics import count_drain, counted_call
 from graphs.process.models import Purpose, ainvoke, in_background
 from graphs.process.recalling import Recalling
 from graphs.process.synchronous import ByStore
@@ -80,7 +80,6 @@ class MemoryService:
         self._born = clock()
         self._calls = ModelCalls()
         self.recalling = Recalling(self.embedder, self._config.recall_megabytes * 1_000_000)
-        self.metrics = Metrics()
         self.summaries = PreparedSummaries(self._config)
         self.stores = Stores(read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds)
         self.left = LeftTurns(self.stores, self._write_down, self._config.sweep_seconds, self._config.drain_seconds)
@@ -135,7 +134,7 @@ class MemoryService:
             # Behind the turns, on a thread: a local model does so when nobody waits for it.
             count(place())
             model = in_background(load())
-            with self.metrics.call("summary"):
+            with counted_call("summary"):
                 return model.invoke(prompt, config).text
 
         async def aask(prompt: LanguageModelInput, config: RunnableConfig) -> str:
@@ -147,7 +146,7 @@ class MemoryService:
                 logger.warning("%s: the store takes its time", _UNKNOWN)
             async with asyncio.timeout(limits.model_timeout_seconds):
                 model = await on_thread(load)
-                with self.metrics.call("summary"):
+                with counted_call("summary"):
                     return (await ainvoke(model, prompt, config)).text
 
         return RunnableLambda(ask, aask)
@@ -206,7 +205,7 @@ class MemoryService:
 
     def _after(self, store: BaseStore, owner: Owner, drained: Drain) -> None:
         """Count what a drain came to, bring up to date what is recalled from, and wake who waits for a model."""
-        self.metrics.drained(drained)
+        count_drain(drained)
         self._waiting |= {(owner, thread_id): store for thread_id in drained.waiting}
         if drained.receipts:
             self.recalling.updated(store, owner)
@@ -323,5 +322,5 @@ class MemoryService:
             clock=self.clock,
             calls=self._calls,
             loop=loop,
-            counted=self.metrics.call,
+            counted=counted_call,
         )

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from functools import partial
 
 from langgraph.store.base import BaseStore
-from prometheus_client import REGISTRY
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -61,7 +60,6 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
     listing = asyncio.create_task(_list_threads(service.settings))
     await asyncio.wait({listing}, timeout=_LISTING_SECONDS)
     sweeper = asyncio.create_task(_sweep(service, store, stopping, listing))
-    REGISTRY.register(service.metrics)  # the server's `/metrics` is made of it
     # It writes down why a run failed, and with each turn that traces are not sent.
     logging.getLogger("langgraph_api.worker").addFilter(_WITHOUT_TRACEBACK)
     _TRACES.addFilter(_once)
@@ -75,7 +73,6 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
         if service.settings.own_url:
             with tolerated(logger, "the address of this server stays written down"):
                 await asyncio.to_thread(take_away, service.settings.data_dir, service.settings.own_url)
-        REGISTRY.unregister(service.metrics)
         stopping.set()
         # As `close` does, a sweep is not waited for while a store is away.
         seconds = 0.0 if service.stores.any_away() else service.settings.memory.drain_seconds

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from graphs.process.events import MemoryQueued, aemit
+from graphs.process.metrics import count_turn
 from graphs.process.service import MemoryService
 from graphs.turn.run import STATELESS, Run, Thread
 from graphs.turn.state import MemoryState, NotWritten, Receipt, WithoutMemory
@@ -305,7 +306,7 @@ class TurnMemory:
         left_out = LeftOut.from_state(thread.context.get(LEFT_OUT))
         if left_out.messages:
             receipt["left_out"] = {"messages": left_out.messages, "ids": [*left_out.ids]}
-        self._service.metrics.turn(receipt)
+        count_turn(receipt)
         kept: MemoryState = {**thread.memory, "receipt": receipt}
         return with_unwritten(kept, closed.unwritten)
 

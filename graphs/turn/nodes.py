@@ -19,6 +19,7 @@ from langgraph.types import Overwrite
 from graphs.process.deployment import service_of_process
 from graphs.process.events import MemoryInjected, aemit, summary_events
 from graphs.process.failures import ModelUnavailable
+from graphs.process.metrics import count_summary, counted_call
 from graphs.process.models import is_own_answer
 from graphs.process.service import MemoryService
 from graphs.turn.calls import (
@@ -146,7 +147,7 @@ class ChatNodes:
         with span("palimpsest.summary") as tell:
             result = await node.aresult(now.state)
             tell(messages=result.cut.messages if result.cut else 0, left_out=result.left_out.messages)
-        self._service.metrics.summary(result.cut, left_out=result.left_out.messages)
+        count_summary(result.cut, left_out=result.left_out.messages)
         for event in summary_events(result):
             await aemit(event.name, event)
         update = changes(state, node.update(now.state, result))
@@ -178,7 +179,7 @@ class ChatNodes:
             await aemit(MemoryInjected.name, MemoryInjected.of(thread.receipt, prompt.tokens()))
         model = await on_thread(lambda: self._service.load_model(run.context.model, "chat"))  # its package, at first
         is_own = partial(is_own_answer, model, prompt.tools)
-        with self._service.metrics.call("chat"):
+        with counted_call("chat"):
             answer, asked = await ask_to_chat(model, replace(prompt, messages=as_sent(prompt.messages, is_own)), name)
         if prompt.tools and not asked.tools:
             # Only now: a prompt that fails in both ways had another fault.

@@ -1,18 +1,19 @@
 """What a process counts: a function of what happened, with labels that name nobody and stay few."""
 
-import re
-from itertools import starmap
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import generate_latest
+from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from graphs.process.metrics import COUNTERS, Metrics
+from graphs.process.metrics import count_summary, count_turn, count_update, counted_call
+from graphs.turn.state import NotWritten, WithoutMemory
 from memory.context.summarizer import Cut
-from memory.facts.changes import REASONS
 from memory.updates.receipts import ReasonCount, UpdateReceipt
+
+Sample = tuple[str, frozenset[tuple[str, str]]]
 
 RECEIPT = UpdateReceipt(
     time="2026-01-01T00:00:00+00:00",
@@ -23,90 +24,79 @@ RECEIPT = UpdateReceipt(
 )
 
 
-def samples(metrics: Metrics) -> dict[tuple[str, tuple[str, ...]], float]:
-    """Every sample above zero that is not about when a series began."""
-    text = generate_latest(metrics).decode()
-
-    def labels(name: str, said: dict[str, str]) -> tuple[str, ...]:
-        family = COUNTERS.get(name.removesuffix("_total"))  # a scrape sorts them by name
-        return tuple(said[label] for label in family[1]) if family else tuple(said.values())
-
+def samples() -> dict[Sample, float]:
+    """Every sample of ours that is not about when a series began."""
     return {
-        (sample.name, labels(sample.name, sample.labels)): sample.value
-        for family in text_string_to_metric_families(text)
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(generate_latest(REGISTRY).decode())
         for sample in family.samples
-        if sample.value and not sample.name.endswith("_created")
+        if sample.name.startswith("palimpsest_") and not sample.name.endswith("_created")
     }
 
 
+def counted(before: dict[Sample, float]) -> dict[Sample, float]:
+    """What has been counted since."""
+    return {each: more for each, value in samples().items() if (more := value - before.get(each, 0))}
+
+
+def of(name: str, **labels: str) -> Sample:
+    return name, frozenset(labels.items())
+
+
 def test_an_update_counts_its_facts_by_outcome_and_reason() -> None:
-    metrics = Metrics()
-    metrics.update(RECEIPT)
-    assert samples(metrics) == {
-        ("palimpsest_updates_total", ("done",)): 1,
-        ("palimpsest_facts_total", ("created", "")): 2,
-        ("palimpsest_facts_total", ("confirmed", "")): 1,
-        ("palimpsest_facts_total", ("refused", "low_confidence")): 2,
-        ("palimpsest_facts_total", ("refused", "secret")): 1,
+    before = samples()
+    count_update(RECEIPT)
+    assert counted(before) == {
+        of("palimpsest_updates_total", outcome="done"): 1,
+        of("palimpsest_facts_total", outcome="created", reason=""): 2,
+        of("palimpsest_facts_total", outcome="confirmed", reason=""): 1,
+        of("palimpsest_facts_total", outcome="refused", reason="low_confidence"): 2,
+        of("palimpsest_facts_total", outcome="refused", reason="secret"): 1,
     }
 
 
 def test_a_turn_counts_once_with_why_it_had_no_memory_and_was_not_written_down() -> None:
-    metrics = Metrics()
+    before = samples()
     for receipt in ({"queued": "key"}, {"queued": None}, {"without_memory": "store_away", "not_written": "too_late"}):
-        metrics.turn(receipt)
-    assert samples(metrics) == {
-        ("palimpsest_turns_total", ("queued",)): 1,
-        ("palimpsest_turns_total", ("nothing",)): 1,
-        ("palimpsest_turns_total", ("not_written",)): 1,
-        ("palimpsest_turns_without_memory_total", ("store_away",)): 1,
-        ("palimpsest_turns_not_written_total", ("too_late",)): 1,
+        count_turn(receipt)
+    assert counted(before) == {
+        of("palimpsest_turns_total", written="queued"): 1,
+        of("palimpsest_turns_total", written="nothing"): 1,
+        of("palimpsest_turns_total", written="not_written"): 1,
+        of("palimpsest_turns_without_memory_total", reason="store_away"): 1,
+        of("palimpsest_turns_not_written_total", reason="too_late"): 1,
     }
 
 
 def test_a_summary_was_ready_or_missed_or_not_due() -> None:
-    metrics = Metrics()
-    metrics.summary(None)
-    assert samples(metrics) == {}
-    metrics.summary(Cut(4, 900, 300, 100, ready=True))
-    metrics.summary(Cut(4, 900, 300, 100))
-    metrics.summary(None, left_out=4)
-    assert samples(metrics) == {
-        ("palimpsest_summaries_total", ("ready",)): 1,
-        ("palimpsest_summaries_total", ("missed",)): 2,
+    before = samples()
+    count_summary(None)
+    assert counted(before) == {}
+    count_summary(Cut(4, 900, 300, 100, ready=True))
+    count_summary(Cut(4, 900, 300, 100))
+    count_summary(None, left_out=4)
+    assert counted(before) == {
+        of("palimpsest_summaries_total", outcome="ready"): 1,
+        of("palimpsest_summaries_total", outcome="missed"): 2,
     }
 
 
 def test_a_call_counts_by_how_it_ended() -> None:
-    metrics = Metrics()
-    with metrics.call("extraction"):
+    before = samples()
+    with counted_call("extraction"):
         pass
-    with pytest.raises(OSError, match="gone"), metrics.call("chat"):
+    with pytest.raises(OSError, match="gone"), counted_call("chat"):
         raise OSError("gone")
-    assert samples(metrics) == {
-        ("palimpsest_model_calls_total", ("extraction", "answered")): 1,
-        ("palimpsest_model_calls_total", ("chat", "failed")): 1,
+    assert counted(before) == {
+        of("palimpsest_model_calls_total", purpose="extraction", outcome="answered"): 1,
+        of("palimpsest_model_calls_total", purpose="chat", outcome="failed"): 1,
     }
 
 
-def test_what_can_be_counted_is_there_from_the_start() -> None:
-    shown = re.findall(
-        r'^palimpsest_facts_total\{outcome="(\w+)",reason="(\w*)"\} 0.0$',
-        generate_latest(Metrics()).decode(),
-        re.MULTILINE,
-    )
-    assert {outcome for outcome, reason in shown if not reason} >= {"created", "confirmed", "superseded"}
-    assert {reason for outcome, reason in shown if outcome == "refused"} == {"", *REASONS}
-
-
-@given(st.text(), st.text(), st.dictionaries(st.text(), st.integers(1, 5), max_size=5))
-def test_no_label_says_what_was_not_listed_beforehand(reason: str, mode: str, refused: dict[str, int]) -> None:
-    metrics = Metrics()
-    metrics.turn({"without_memory": reason, "not_written": mode})
-    metrics.update(UpdateReceipt(time="", thread_id=reason, refused=tuple(starmap(ReasonCount, refused.items()))))
-    with metrics.call(reason):
-        pass
-    for name, labels in samples(metrics):
-        _, listed = COUNTERS[name.removesuffix("_total")]
-        for label, known in zip(labels, listed.values(), strict=True):
-            assert label in {*known, "other"}
+@given(st.text() | st.integers() | st.lists(st.text()), st.text())
+def test_no_label_says_what_a_client_wrote_into_the_state(reason: object, mode: str) -> None:
+    count_turn({"without_memory": reason, "not_written": mode})
+    known = {"other", *get_args(WithoutMemory), *get_args(NotWritten)}
+    for name, labels in samples():
+        if name in ("palimpsest_turns_without_memory_total", "palimpsest_turns_not_written_total"):
+            assert {label for _, label in labels} <= known
