@@ -56,13 +56,6 @@ async def test_all_that_is_wrong_is_named_at_once(ada: httpx.AsyncClient) -> Non
     assert [each["field"] for each in answer.json()["errors"]] == ["agent_name", "category", "mood"]
 
 
-async def test_head_answers_as_get_without_the_body_and_is_no_part_of_the_document(ada: httpx.AsyncClient) -> None:
-    await add(ada, "Lives in Oslo")
-    asked, whole = await ada.head("/facts"), await ada.get("/facts")
-    assert (asked.status_code, asked.headers) == (200, whole.headers)
-    assert "head" not in (await ada.get("/openapi.json")).json()["paths"]["/memory/facts"]
-
-
 async def test_an_empty_answer_has_no_content_type(ada: httpx.AsyncClient) -> None:
     fact = await add(ada, "Lives in Oslo")
     answer = await ada.delete(f"/facts/{fact['id']}")

@@ -244,7 +244,7 @@ class MemoryRouter(APIRouter):
         )
 
     def answers(self, asked: str, *refusals: int, shown: Any = None, **options: Any) -> Callable[[Endpoint], Endpoint]:
-        """Return what makes a function answer requests such as `GET /facts`; `GET` answers `HEAD` too.
+        """Return what makes a function answer requests such as `GET /facts`.
 
         Args:
             asked: Method and path.
@@ -266,8 +266,6 @@ class MemoryRouter(APIRouter):
         def decorate(answer: Endpoint) -> Endpoint:
             options["summary"] = _SUMMARY_ENDS.split(answer.__doc__ or "", maxsplit=1)[0]
             self.add_api_route(path, answer, methods=[method], response_description="Done.", **options)
-            if method == "GET":  # as every other route of the server
-                self.add_api_route(path, answer, methods=["HEAD"], include_in_schema=False, **options)
             return answer
 
         return decorate
