@@ -1,11 +1,7 @@
-"""`palimpsest doctor`: whether settings, models, store and server work, and what to do about what does not.
-
-As a program of its own it asks a model for a word: a child of the doctor, with the server's variables.
-"""
+"""`palimpsest doctor`: whether settings, models, store and server work, and what to do about what does not."""
 
 import logging
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
@@ -18,7 +14,6 @@ from graphs.cli.dev import read_set_up, server_environment
 from graphs.cli.local import lacks
 from graphs.cli.shell import Refused, Shell, counted
 from graphs.local import weights
-from graphs.local.server import PYTHON
 from graphs.process.address import is_loopback
 from graphs.process.data_folder import unfit
 from graphs.process.failures import lacking
@@ -91,18 +86,21 @@ def _check_model(name: str, settings: Settings, environ: Mapping[str, str], asks
 
 
 def ask_model(environ: Mapping[str, str], name: str) -> str:
-    """Ask a model for one word, in a process with the server's variables; return why it cannot answer."""
-    # The providers' packages read their keys from the environment of the process. A trace would be waited for.
+    """Ask a model for a word, with the server's variables, which this process keeps; return why it cannot answer."""
+    from memory.door import in_daemon_thread  # a package that hangs holds up no end of this process
+
+    # The providers' packages read their keys from the environment. A trace would be waited for.
     given = server_environment(environ, None)
     given |= {each: "false" for each in given if each.endswith(("_TRACING", "_TRACING_V2"))}
-    command = [*PYTHON, "graphs.cli.doctor", name]
+    os.environ.update(given)  # noqa: TID251 - for others to read
+    logging.disable()
     try:
-        done = subprocess.run(command, env=given, capture_output=True, timeout=_ASK_SECONDS, check=True)
-        return done.stdout.decode("utf-8", "replace")
-    except subprocess.TimeoutExpired:
+        with redirect_stdout(sys.stderr):  # a package or a deployment's module may print
+            return in_daemon_thread(lambda: answer_for_model(name)).result(_ASK_SECONDS)
+    except TimeoutError:
         return f"it did not answer within {_ASK_SECONDS:.0f} s."
-    except subprocess.CalledProcessError as error:
-        return error.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2] or "it could not be asked."
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def _check_store(settings: Settings) -> str:
@@ -147,14 +145,16 @@ def _check_server(shell: Shell, url: str | None, token: str | None) -> str:
 
 def answer_for_model(name: str) -> str:
     """Return an empty text if the model of this name answers, else one sentence; without a name, the one that chats."""
-    # With LangChain, which the doctor itself does not wait for.
-    from graphs.process.deployment import service_of_process
+    # With LangChain, for which nothing else waits here.
+    from graphs.process.deployment import load_deployment
     from graphs.process.failures import explain
 
+    sys.path.append(os.getcwd())  # as for the server, a deployment's module may be there
     model = name
     try:
-        service = service_of_process()
-        model = name or service.settings.model
+        settings = Settings.from_environment()
+        service = load_deployment(settings.deployment).make_service(settings)
+        model = name or settings.model
         if service.load_model(name, "chat").invoke("Answer with one word: ok").text.strip():
             return ""
     except ValueError as error:
@@ -162,11 +162,3 @@ def answer_for_model(name: str) -> str:
     except Exception as error:  # of any provider's package, or of the deployment's module
         return str(explain(error, model))
     return "it answers without content: let its server tell thoughts and answers apart, or turn thoughts off."
-
-
-if __name__ == "__main__":
-    logging.disable()
-    sys.path.append(os.getcwd())  # as for the server, a deployment's module may be there
-    with redirect_stdout(sys.stderr):  # a package or a deployment's module may print
-        answered = answer_for_model(sys.argv[1])
-    sys.stdout.write(answered)

@@ -5,10 +5,13 @@ import os
 import re
 import sqlite3
 import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import pytest
@@ -23,7 +26,6 @@ from tests.command_line import AsAda, Failing, Typed
 from tests.memory_app import MemoryApp
 from tests.stub_model import Reply, StubModel
 
-HOUSE = Path(__file__).parents[2]
 PROVIDER = {"OPENAI_API_KEY": "sk-test"}
 NOBODY = Failing(httpx.ConnectError("no"))
 
@@ -155,30 +157,41 @@ def test_a_person_reads_a_line_a_check(folder: Path) -> None:
     assert done.stdout.endswith("1 thing to mend.\n")
 
 
-def variables(url: str) -> dict[str, str]:
+def asked(url: str, name: str, **further: str) -> str:
+    """Ask a model as the doctor does, with the environment and the path of modules as they were afterwards."""
     keep = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}  # noqa: TID251
-    return {**keep, "PYTHONPATH": str(HOUSE), "OPENAI_BASE_URL": url, "OPENAI_API_KEY": "stub"}
+    with patch.dict(os.environ, keep, clear=True), patch.object(sys, "path", [*sys.path]):  # noqa: TID251
+        return ask_model({**keep, "OPENAI_BASE_URL": url, "OPENAI_API_KEY": "stub", **further}, name)
 
 
 def test_a_model_is_asked_for_a_word_and_why_it_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_ASK_SECONDS", 600.0)  # a busy machine is no model that does not answer
     with StubModel() as model:
-        assert ask_model(variables(model.url), "openai:gpt-4.1") == ""
+        assert asked(model.url, "openai:gpt-4.1") == ""
         assert len(model.requests) == 1
     with StubModel(lambda _: Reply(text="bad key", status=401)) as model:
-        assert "set that provider's key, for openai OPENAI_API_KEY" in ask_model(variables(model.url), "")
+        assert "set that provider's key, for openai OPENAI_API_KEY" in asked(model.url, "")
     with StubModel(lambda _: Reply(beside={"reasoning_content": "ok"})) as model:
-        assert "answers without content" in ask_model(variables(model.url), "openai:thinks")
-    nowhere = {**variables("http://127.0.0.1:1/v1"), "PALIMPSEST_DEPLOYMENT": "nowhere:mine"}
-    assert "PALIMPSEST_DEPLOYMENT must be module:name" in ask_model(nowhere, "")
+        assert "answers without content" in asked(model.url, "openai:thinks")
+    nowhere = asked("http://127.0.0.1:1/v1", "", PALIMPSEST_DEPLOYMENT="nowhere:mine")
+    assert "PALIMPSEST_DEPLOYMENT must be module:name" in nowhere
 
 
 def test_what_a_deployments_module_prints_is_no_answer_of_its_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(doctor, "_ASK_SECONDS", 600.0)
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("from palimpsest import Deployment\nprint('loaded')\nmine = Deployment()\n")
     with StubModel() as model:
-        given = variables(model.url)
-        given |= {"PYTHONPATH": f"{tmp_path}:{HOUSE}", "PALIMPSEST_DEPLOYMENT": "mine:mine"}
-        assert ask_model(given, "openai:gpt-4.1") == ""
+        assert asked(model.url, "openai:gpt-4.1", PALIMPSEST_DEPLOYMENT="mine:mine") == ""
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "loaded\n")
+
+
+def test_a_model_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_answer = threading.Event()
+    monkeypatch.setattr(doctor, "_ASK_SECONDS", 0.1)
+    monkeypatch.setattr(doctor, "answer_for_model", lambda _: str(may_answer.wait(60)))
+    assert "did not answer" in asked("http://127.0.0.1:1/v1", "openai:slow")
+    may_answer.set()
