@@ -2,14 +2,11 @@
 
 import asyncio
 import contextvars
-import logging
 from collections.abc import Coroutine, Mapping
 from typing import TypeVar
 from uuid import UUID
 
 from memory.namespaces import Owner
-
-logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -34,21 +31,13 @@ def owner_of_run(configurable: Mapping[str, object], agent_name: str, *, single_
     """
     user_id = vouched_in(configurable)
     if user_id is None and single_user:
-        # Any client may name anyone here: that is what single-user mode means. A server may name nobody there (Aegra).
-        claimed = authenticated_user(configurable.get("user_id"))
-        is_named = claimed not in (None, _said_of(configurable.get(_USER), "identity"))
-        if is_named:
-            logger.info("single-user mode: memory of the user that the client names")
-        user_id = claimed if is_named else LOCAL_USER
+        # Any client may name anyone here: that is what single-user mode means.
+        user_id = authenticated_user(configurable.get("user_id")) or LOCAL_USER
     return None if user_id is None else Owner.of(user_id, agent_name)
 
 
 def vouched_in(configurable: Mapping[str, object]) -> str | None:
-    """Return the identity that the server vouches for in a run's configuration, or `None` without one.
-
-    The user whom it authenticated (`langgraph_auth_user`) comes before the id alone: LangGraph's servers overwrite both
-    when a client sends them, Aegra only the former.
-    """
+    """Return the identity that the server vouches for in a run's configuration, or `None` without one."""
     user = configurable.get(_USER)
     return authenticated_user(configurable.get("langgraph_auth_user_id")) if user is None else vouched(user)
 
