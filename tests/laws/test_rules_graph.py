@@ -120,20 +120,18 @@ def words_of(values: dict[str, Any]) -> str:
     return str({**values, "context": context})
 
 
-@TRANSCRIPTS
-@pytest.mark.parametrize("how", ["at once", "one by one"])
-@pytest.mark.parametrize("node", NODES)
-async def test_of_a_thread_whose_messages_are_all_removed_nothing_is_left(
-    node: str | None, how: str, transcript: Any
-) -> None:
-    talk = Talk(context=replace(NARROW, transcript=transcript), memory={"enabled": False})
+@pytest.mark.parametrize("is_keeping", [True, False])
+@pytest.mark.parametrize("at", range(len(NODES)))
+async def test_of_a_thread_whose_messages_are_all_removed_nothing_is_left(at: int, is_keeping: bool) -> None:
+    talk = Talk(context=replace(NARROW, transcript="keep" if is_keeping else "compact"), memory={"enabled": False})
     talk.summaries.respond = lambda _: "They talked about quinces."
     for _ in range(15):
         await talk.say(f"I grow quinces.{LONG}")
     assert "They talked about quinces." in words_of(await talk.values())
     messages = (await talk.values())["messages"]
-    ids = [REMOVE_ALL_MESSAGES] if how == "at once" else [message.id for message in messages]
-    await talk.graph.aupdate_state(talk.who(), {"messages": [RemoveMessage(id=each) for each in ids]}, node)
+    one_by_one = [message.id for message in messages]
+    ids = one_by_one if is_keeping == at % 2 else [REMOVE_ALL_MESSAGES]  # any two of node, way and transcript meet
+    await talk.graph.aupdate_state(talk.who(), {"messages": [RemoveMessage(id=each) for each in ids]}, NODES[at])
     assert (await talk.values())["messages"] == []
     await talk.say("Hello.")
     assert "quinces" not in talk.shown() + words_of(await talk.values())

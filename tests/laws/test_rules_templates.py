@@ -113,8 +113,7 @@ async def test_a_thread_that_the_assistant_began_is_shown_whole(door: str) -> No
     assert "Hello, I am Pal." in talk.shown()
 
 
-@pytest.mark.parametrize("door", AGENTS)
-@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+@pytest.mark.parametrize(("order", "door"), [*zip(ORDERS.values(), AGENTS * 2, strict=True)], ids=ORDERS)
 async def test_an_agent_with_summaries_goes_on(door: str, order: Callable[[PalimpsestMemory], list[Any]]) -> None:
     talk = Talk(door, tools=[weather], around=order)
     await FactStore(talk.store, "ada").acreate("Likes pears", "preference", 0.9)
