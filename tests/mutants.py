@@ -146,7 +146,7 @@ MUTANTS = (
     Mutant(
         "what the assistant said in a few words counts half",
         "memory/recall/index.py",
-        "if each.is_reply and self._lengths[at] > _LONG_REPLY",
+        "if each.is_reply and lengths[at] > _LONG_REPLY",
         "if each.is_reply",
         ("tests/unit/test_recall.py",),
     ),
@@ -174,8 +174,8 @@ MUTANTS = (
     Mutant(
         "one word in common is what a message is about",
         "memory/recall/index.py",
-        "share * times[number] / whole",
-        "share / whole",
+        "covered = [share * count for",
+        "covered = [share for",
         ("tests/unit/test_recall.py",),
     ),
     Mutant(

@@ -7,8 +7,9 @@ conversations and through what facts were taken from, is derived once after a ch
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import nlargest
-from itertools import groupby, pairwise
+from itertools import compress, groupby, pairwise
+from operator import add
+from sys import intern
 from typing import Final, NamedTuple
 
 from memory.recall.documents import Document, Hit
@@ -54,13 +55,14 @@ class _Relations(NamedTuple):
     """How documents stand to each other, by their numbers.
 
     Attributes:
-        norms: What BM25 makes of each document's length.
+        norms: What BM25 divides by in each document, for its length, a word that is said once.
         session_of: Of each document the number of its session, facts and turns together; 0 where it stands alone.
-        session_norms: What BM25 makes of each session's length.
+        session_norms: The same of each session.
         before: Of each document the turn before it; -1 where there is none.
         after: The turn after it, too.
         sources: Facts with the turns that they were taken from.
         explanations: The long replies of the assistant.
+        is_fact: Whether each document is a fact.
         alike: Of words that were asked for, the known ones that look alike, with how much they share.
     """
 
@@ -71,6 +73,7 @@ class _Relations(NamedTuple):
     after: list[int]
     sources: list[tuple[int, list[int]]]
     explanations: list[int]
+    is_fact: list[bool]
     alike: dict[str, Mapping[str, float]]
 
 
@@ -85,7 +88,7 @@ class Index:
         # A document has a number while it is here; then `_NONE` has it, or another one gets that.
         self._numbers: dict[str, int] = {}
         self._documents: list[Document] = []
-        self._lengths: list[int] = []
+        self._words: list[list[str]] = []
         self._free: list[int] = []
         # How often each document has a word, and the known words that have a sequence of characters.
         self._holders: dict[str, dict[int, int]] = {}
@@ -101,11 +104,11 @@ class Index:
         """Add documents; one whose id is there takes the other's place."""
         for document in documents:
             self.remove([document.id])
-            counts = Counter(_document_words(document))
+            words = _document_words(document)
             number = self._numbers[document.id] = self._free.pop() if self._free else len(self._documents)
             self._documents[number : number + 1] = [document]
-            self._lengths[number : number + 1] = [counts.total()]
-            for word, count in counts.items():
+            self._words[number : number + 1] = [words]
+            for word, count in Counter(words).items():
                 if word not in self._holders:
                     self._holders[word] = {}
                     for gram in set(grams(word)):
@@ -121,7 +124,7 @@ class Index:
             number = self._numbers.pop(document_id, None)
             if number is None:
                 continue
-            for word in set(_document_words(self._documents[number])):
+            for word in set(self._words[number]):
                 del self._holders[word][number]
                 if not self._holders[word]:
                     del self._holders[word]
@@ -129,7 +132,7 @@ class Index:
                         self._words_with[gram].remove(word)
                         if not self._words_with[gram]:
                             del self._words_with[gram]
-            self._documents[number], self._lengths[number] = _NONE, 0
+            self._documents[number], self._words[number] = _NONE, []
             self._free.append(number)
             self._standing.pop(document_id, None)
             self._relations = None
@@ -172,12 +175,13 @@ class Index:
 
         def fused() -> list[float]:
             """Add similarities to the scores by words: the best of them counts `_SIMILARITY` times the best score."""
+            if not similarity:
+                return own
             weight = _SIMILARITY * max(own, default=0.0) or 1.0
-            return [a + weight * b for a, b in zip(own, alike, strict=True)] if similarity else own
+            return [a + weight * b for a, b in zip(own, alike, strict=True)]
 
         self._add_scores(own, self._feedback(fused(), asked))
-        sessions, session_of = self._session_scores(asked), self._related().session_of
-        own = [a + _CONVERSATION * sessions[at] for a, at in zip(own, session_of, strict=True)]
+        own = [*map(add, own, map(self._session_scores(asked).__getitem__, self._related().session_of))]
         scores = self._shared(fused())
         for number in left_out:
             scores[number] = 0.0
@@ -202,30 +206,29 @@ class Index:
         count = max(len(self), _LEAST_TEXTS)
         told = {word: max(self._rarity(word, count), _NAME * (word in named)) for word in asked}
         whole = sum(told.values())
-        shared, times = defaultdict[int, float](float), defaultdict[int, float](float)
+        shared, times = ([0.0] * len(self._documents) for _ in range(2))
         for word, share in sorted(self._with_alike(asked).items()):
             # Squared, as words that look a little alike may have nothing to do with each other: "cellar", "cello".
-            rarity, square = told.get(word) or self._rarity(word, count), share**2
+            square = share**2
+            part = square * (told.get(word) or self._rarity(word, count)) / whole
             for number in self._holders.get(word, ()):
-                shared[number] += square * rarity
+                shared[number] += part
                 times[number] += square
         # One word is enough where it is all that was asked for, or there are few texts: silence would save little.
-        most = max(shared.values(), default=0.0) / whole
+        most = max(shared, default=0.0)
         lenient = most * max(_FEW * (1 - len(self) / _LEAST_TEXTS), most > 0.999)  # but for rounding
-        covered = {number: share * times[number] / whole for number, share in shared.items()}
+        covered = [share * count for share, count in zip(shared, times, strict=True)]
         if similarity:
             usual = sum(similarity.values()) / max(len(similarity), _LEAST_TEXTS)
             # With less, and without a word of it, a text is not what the sentence is about.
             least = usual + (1 - usual) * _LEAST_ALIKE
-            near = {
-                self._numbers[name] for name, cosine in similarity.items() if cosine > least and name in self._numbers
-            }
-            for at in near | covered.keys():
-                if (cosine := similarity.get(self._documents[at].id)) is not None:
+            for name in similarity.keys() & self._numbers.keys():
+                at, cosine = self._numbers[name], similarity[name]
+                if cosine > least or covered[at]:
                     outstanding = max(0.0, cosine - usual) / (1 - usual)
-                    covered[at] = _BESIDE * min(1.0, covered.get(at, 0.0)) + _STANDS_OUT * outstanding
-        trusted = (each * (_SAID if self._documents[at].kind == "turn" else 1.0) for at, each in covered.items())
-        return min(1.0, max([lenient, *trusted]))
+                    covered[at] = _BESIDE * min(1.0, covered[at]) + _STANDS_OUT * outstanding
+        facts = compress(covered, self._related().is_fact)
+        return min(1.0, max(lenient, _SAID * max(covered, default=0.0), *facts))
 
     def standing(self, hits: Iterable[Hit] = ()) -> list[Document]:
         """Return the turns in which the user asked for something once and for all: those found first, then the newest.
@@ -241,7 +244,7 @@ class Index:
         """Return about how many bytes the index takes, with the texts of its documents."""
         # Measured with tracemalloc: a word with its places among the sequences, a document, and each word in one, with
         # what its text takes.
-        return 600 * len(self._holders) + 400 * len(self._documents) + 70 * sum(self._lengths)
+        return 600 * len(self._holders) + 400 * len(self._documents) + 80 * sum(map(len, self._words))
 
     def _rarity(self, word: str, count: int = 0) -> float:
         """Return how much a word tells, of so many documents: BM25's inverse frequency; most if nobody has said it."""
@@ -276,7 +279,7 @@ class Index:
             _add_bm25(scores, self._holders[word], weights[word] * self._rarity(word), self._related().norms)
 
     def _session_scores(self, weights: Mapping[str, float]) -> list[float]:
-        """Return how well each session as a whole fits the words."""
+        """Return what each session as a whole gives its texts for the words."""
         session_of, norms = self._related().session_of, self._related().session_norms
         scores = [0.0] * len(norms)
         for word in sorted(weights.keys() & self._holders.keys()):
@@ -286,21 +289,24 @@ class Index:
             said.pop(0, None)
             # Nothing for a word that every session has: where there is only one, it tells nothing.
             _add_bm25(scores, said, weights[word] * math.log(len(norms) / (len(said) + 1)), norms)
-        return scores
+        return [_CONVERSATION * score for score in scores]
 
     def _feedback(self, scores: Sequence[float], asked: Mapping[str, float]) -> dict[str, float]:
         """Return the words that tell most about what was found first, and were not asked for."""
         top = self._best(scores, _FEEDBACK_FROM)[:_FEEDBACK_FROM]
         weights = defaultdict[str, float](float)
         for document, score in top:
-            for word in set(_document_words(document)).difference(asked):
+            for word in set(self._words[self._numbers[document.id]]).difference(asked):
                 weights[word] += self._rarity(word) * score / top[0].score
         best = sorted(weights, key=lambda word: (-weights[word], word))[:_FEEDBACK_WORDS]
         return {word: _FEEDBACK * weights[word] / weights[best[0]] for word in best}
 
     def _best(self, scores: Sequence[float], limit: int) -> list[Hit]:
         """Return the documents with the highest scores above 0; of equals the user's come first, then by their ids."""
-        least = min(nlargest(limit, scores), default=0.0)
+        # So that few are sorted: where twice as many would end, by what every sixteenth has.
+        likely = min(sorted(scores[::16])[-(limit // 8) - 1 :], default=0.0)
+        some = [score for score in scores if score >= likely]
+        least = min(sorted(some if len(some) >= limit else scores)[-limit:], default=0.0)
         found = [Hit(self._documents[at], score) for at, score in enumerate(scores) if score >= least and score > 0]
         return sorted(found, key=lambda each: (-each.score, each.document.is_reply, each.document.id))
 
@@ -338,11 +344,12 @@ class Index:
                 row = [at for at in session if there[at].kind == "turn"]
                 for one, other in pairwise(row):
                     before[other], after[one] = one, other
-            lengths = [0, *(sum(map(self._lengths.__getitem__, session)) for session in sessions)]
+            lengths = [*map(len, self._words)]
+            of_sessions = [0, *(sum(map(lengths.__getitem__, session)) for session in sessions)]
             self._relations = _Relations(
-                norms=_norms(self._lengths, len(self)),
+                norms=_norms(lengths, len(self)),
                 session_of=session_of,
-                session_norms=_norms(lengths, len(sessions)),
+                session_norms=_norms(of_sessions, len(sessions)),
                 before=before,
                 after=after,
                 sources=[
@@ -350,7 +357,8 @@ class Index:
                     for at, each in enumerate(there)
                     if (turns := [self._numbers[name] for name in each.sources if name in self._numbers])
                 ],
-                explanations=[at for at, each in enumerate(there) if each.is_reply and self._lengths[at] > _LONG_REPLY],
+                explanations=[at for at, each in enumerate(there) if each.is_reply and lengths[at] > _LONG_REPLY],
+                is_fact=[each.kind == "fact" for each in there],
                 alike={},
             )
         return self._relations
@@ -358,14 +366,16 @@ class Index:
 
 def _norms(lengths: Sequence[int], count: int) -> list[float]:
     mean = sum(lengths) / max(1, count) or 1.0
-    return [_K1 * (1 - _B + _B * length / mean) for length in lengths]
+    return [1 + _K1 * (1 - _B + _B * length / mean) for length in lengths]
 
 
 def _add_bm25(scores: list[float], holders: Mapping[int, int], weight: float, norms: Sequence[float]) -> None:
     weight *= _K1 + 1
     for number, times in holders.items():
-        scores[number] += weight * times / (times + norms[number])
+        # Most words are said once: twice as fast so.
+        scores[number] += weight / norms[number] if times == 1 else weight * times / (times - 1 + norms[number])
 
 
 def _document_words(document: Document) -> list[str]:
-    return [*terms(document.text), *terms(document.who), *date_words(document.when)]
+    # Interned: thousands of texts share them.
+    return [*map(intern, [*terms(document.text), *terms(document.who), *date_words(document.when)])]
