@@ -32,7 +32,7 @@ from memory import prompts
 from memory.config import Category, MemoryConfig, stricter
 from memory.context.running_summary import state_of
 from memory.control import Control, read_control
-from memory.door import StoreEffects, arun, on_thread, put, read, side_by_side, transaction
+from memory.door import StoreEffects, arun, ask, on_thread, put, read, side_by_side, transaction
 from memory.extraction.extraction import judge_fact
 from memory.facts.changes import Outcome
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, is_protected, may_be_used
@@ -116,15 +116,13 @@ class Told(NamedTuple):
     receipt: UpdateReceipt | None = None
 
 
-def search_memory(
+async def search_memory(
     call: ToolCall,
     query: Annotated[str, Field(description="Words or a question.")],
     limit: Annotated[int, Field(description="How many facts and how many passages, at most 10.")] = 5,
-) -> StoreEffects[Told]:
+) -> Told:
     """Search what is remembered of the user and of earlier conversations, with dates."""
-    snapshot, evicted = yield from side_by_side(
-        read_snapshot(call.owner), call.facts.search(query, None, status="evicted")
-    )
+    snapshot, evicted = await side_by_side(read_snapshot(call.owner), call.facts.search(query, None, status="evicted"))
     most = min(max(1, limit), _MOST_HITS)
     found = call.search(snapshot.facts, query, datetime.fromtimestamp(call.now, call.zone).isoformat())
     facts = {fact.id: fact for fact in snapshot.facts}
@@ -146,11 +144,11 @@ def search_memory(
     return Told(_quoted(text) if text else "Nothing is remembered about that. Try other words, or ask the user.")
 
 
-def read_conversation(
+async def read_conversation(
     call: ToolCall, source: Annotated[str, Field(description="As search_memory names it.")]
-) -> StoreEffects[Told]:
+) -> Told:
     """Read what was said around a passage of an earlier conversation."""
-    journal = yield from read_past(call.owner)
+    journal = await read_past(call.owner)
     hit = next((entry for entry in journal if entry.key == source.strip()), None)
     if hit is None:
         return Told("No past conversation has this source: take one that search_memory names.")
@@ -165,11 +163,11 @@ def read_conversation(
     return Told(_quoted(text) if text else "Of this conversation nothing can be shown.")
 
 
-def list_memories(
+async def list_memories(
     call: ToolCall, category: Annotated[Category | None, Field(description="Only this one.")] = None, page: int = 1
-) -> StoreEffects[Told]:
+) -> Told:
     """List the facts that are remembered about the user, with their ids."""
-    snapshot = yield from read_snapshot(call.owner)
+    snapshot = await read_snapshot(call.owner)
     facts = [fact for fact in snapshot.facts if category in (None, fact.category)]
     start = (max(1, page) - 1) * _PAGE_FACTS
     lines = _facts(facts[start : start + _PAGE_FACTS], call.zone)
@@ -180,16 +178,16 @@ def list_memories(
     return Told(_quoted("\n".join(["Facts:", *lines])) + more)
 
 
-def remember(
+async def remember(
     call: ToolCall,
     content: Annotated[str, Field(description="One short sentence about the user, in their words.")],
     category: Annotated[
         Category, Field(description="knowledge: who they are. preference: likes, how to answer. context: current work.")
     ],
     corrects: Annotated[str | None, Field(description="Id of the fact that it takes the place of.")] = None,
-) -> StoreEffects[Told]:
+) -> Told:
     """Remember one fact that the user just told, at once. What they say is learned later anyway."""
-    snapshot, thread_epoch = yield from side_by_side(read_snapshot(call.owner), read_thread_epoch(call.thread_id))
+    snapshot, thread_epoch = await side_by_side(read_snapshot(call.owner), read_thread_epoch(call.thread_id))
     wrong = next((fact for fact in snapshot.facts if fact.id == corrects), None)
     if corrects and wrong is None:
         return Told(_unknown(corrects))
@@ -206,46 +204,44 @@ def remember(
     epoch = call.epochs.epoch or snapshot.control.epoch
     if erased_between(call.epochs.thread_epoch, thread_epoch) or epoch != snapshot.control.epoch:
         return Told(f"Not remembered: {prompts.NOT_REMEMBERED['stale']}")
-    outcome = yield from call.facts.apply(extraction, thread_id=call.thread_id, epoch=epoch, now=iso_time(call.now))
-    yield from hold_repeats(call.owner, call.control)
+    outcome = await call.facts.apply(extraction, thread_id=call.thread_id, epoch=epoch, now=iso_time(call.now))
+    await hold_repeats(call.owner, call.control)
     sources = tuple(dict.fromkeys(each for change in extraction.changes for each in change.sources))
-    return (yield from _note(call, _told_outcome(outcome), outcome, said=sources))
+    return await _note(call, _told_outcome(outcome), outcome, said=sources)
 
 
-def forget(
+async def forget(
     call: ToolCall, fact_id: Annotated[str, Field(description="As list_memories or search_memory name it.")]
-) -> StoreEffects[Told]:
+) -> Told:
     """Forget a fact because the user asks for it; they can undo it."""
     try:
-        fact = yield from call.facts.get(fact_id.strip())
+        fact = await call.facts.get(fact_id.strip())
     except FactNotFound:
         return Told(_unknown(fact_id))
     if fact.status != "active":
         return Told("Not forgotten: this fact waits for the user's review, and nothing uses it.")
     if is_protected(fact, call.config.protected_categories):
         return Told("Not forgotten: the user wrote or pinned this, so only they can remove it, in their memory.")
-    yield from call.facts.retire(fact.id)
-    return (yield from _note(call, "Forgotten. The user can undo it.", Outcome(superseded=(fact.id,))))
+    await call.facts.retire(fact.id)
+    return await _note(call, "Forgotten. The user can undo it.", Outcome(superseded=(fact.id,)))
 
 
-def restore(
-    call: ToolCall, fact_id: Annotated[str, Field(description="As search_memory names it.")]
-) -> StoreEffects[Told]:
+async def restore(call: ToolCall, fact_id: Annotated[str, Field(description="As search_memory names it.")]) -> Told:
     """Bring back a fact that is no longer in use, because the user asks about it."""
-    gone = next((each for each in (yield from call.facts.list("evicted")) if each.id == fact_id.strip()), None)
+    gone = next((each for each in await call.facts.list("evicted") if each.id == fact_id.strip()), None)
     if gone is None:
         return Told(_unknown(fact_id))
     # It was used before the user asked to be asked; a model must not take that for a yes.
     if stricter(call.config.approval, call.control.approval) != "off":
         return Told("Not restored: only the user can bring this back, as they want to be asked first.")
     try:
-        fact = yield from call.facts.restore(gone.id)
+        fact = await call.facts.restore(gone.id)
     except MemoryFull:
         return Told(f"Not restored: {prompts.NOT_REMEMBERED['full']}")
     if fact.status != "active":
         return Told(f"Not restored: {prompts.NOT_REMEMBERED['instruction_like']}")
     text = f"Restored as {fact.id}. The user can undo it."
-    return (yield from _note(call, text, Outcome(created=(fact.id,))))
+    return await _note(call, text, Outcome(created=(fact.id,)))
 
 
 _TOOLS: Final[Mapping[str, Callable[..., StoreEffects[Told]]]] = {
@@ -256,13 +252,13 @@ _TOOLS: Final[Mapping[str, Callable[..., StoreEffects[Told]]]] = {
 def carried_out(name: str, call: ToolCall, arguments: Mapping[str, Any]) -> StoreEffects[Told]:
     """Carry out a call of a tool, unless the user has switched off what it needs."""
 
-    def effects(call: ToolCall) -> StoreEffects[Told]:
-        control = yield from read_control(call.owner)
+    async def effects(call: ToolCall) -> Told:
+        control = await read_control(call.owner)
         if name in _LEARNING and not (call.config.enabled and control.learning):
             return Told("Not remembered: the user has paused learning.")
         if name not in _LEARNING and not control.use:
             return Told("The user has switched off that memory is used: answer without it.")
-        return (yield from _TOOLS[name](replace(call, control=control), **arguments))
+        return await _TOOLS[name](replace(call, control=control), **arguments)
 
     return (transaction(effects) if name in _WRITING else effects)(call)
 
@@ -354,15 +350,15 @@ def _arguments(name: MemoryToolName) -> Any:
     return create_model(name, **fields)
 
 
-def _note(call: ToolCall, text: str, outcome: Outcome, said: tuple[str, ...] = ()) -> StoreEffects[Told]:
+async def _note(call: ToolCall, text: str, outcome: Outcome, said: tuple[str, ...] = ()) -> Told:
     """Write down what a call did, and tell the model."""
     receipt = UpdateReceipt.of(outcome, time=iso_time(call.now), thread_id=call.thread_id, messages=said)
-    yield from write_receipt(call.owner, digest("tool", call.thread_id, call.call_id)[:32], receipt)
+    await write_receipt(call.owner, digest("tool", call.thread_id, call.call_id)[:32], receipt)
     # Erasing the thread finds whose memory it fed by this note, also if the turn is never written down. One that is
     # there stays: it may list turns that were written down late.
     notes = thread_namespace(call.thread_id)
-    if not (yield from read(notes, call.owner.due_key)):
-        yield [put(notes, call.owner.due_key, {})]
+    if not await read(notes, call.owner.due_key):
+        await ask(put(notes, call.owner.due_key, {}))
     return Told(text, receipt)
 
 

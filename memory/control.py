@@ -13,7 +13,7 @@ from langgraph.store.base import Item, Op
 from pydantic import Field
 
 from memory.config import Approval, ZoneName, zone_named
-from memory.door import StoreEffects, delete, put, read, read_many, scan, side_by_side, transaction
+from memory.door import StoreEffects, ask, delete, put, read, read_many, scan, side_by_side, transaction
 from memory.forms import of_item, plain
 from memory.namespaces import Kind, Owner
 from memory.screening.values import NO_SECRETS, SecretValues
@@ -68,33 +68,28 @@ class Control:
         return zone_named(name) if name else None
 
 
-def read_control(owner: Owner) -> StoreEffects[Control]:
+async def read_control(owner: Owner) -> Control:
     """Read the user's control."""
-    return of_item(Control, (yield from read(owner.control, _KEY)))
-
-
-def read_epoch(owner: Owner) -> StoreEffects[str]:
-    """Read the user's current epoch."""
-    return (yield from read_control(owner)).epoch
+    return of_item(Control, await read(owner.control, _KEY))
 
 
 @transaction
-def change_control(owner: Owner, **changes: Any) -> StoreEffects[Control]:
+async def change_control(owner: Owner, **changes: Any) -> Control:
     """Give fields of the user's control new values, and return it."""
-    control = replace((yield from read_control(owner)), **changes)
-    yield [control.put(owner)]
+    control = replace(await read_control(owner), **changes)
+    await ask(control.put(owner))
     return control
 
 
-def count_edit(owner: Owner) -> StoreEffects[int]:
+async def count_edit(owner: Owner) -> int:
     """Count a change that a person makes by hand, as a part of it, and return its number."""
-    edit = (yield from read_control(owner)).edit + 1
-    return (yield from change_control(owner, edit=edit)).edit
+    edit = (await read_control(owner)).edit + 1
+    return (await change_control(owner, edit=edit)).edit
 
 
-def read_rows(
+async def read_rows(
     owner: Owner, kind: Kind, keys: Collection[str] | None = None, *, where: Mapping[str, str] | None = None
-) -> StoreEffects[list[Item]]:
+) -> list[Item]:
     """Read an owner's rows of one kind that count, all or those of these keys, in their order.
 
     A row that a hand added has no epoch, and counts.
@@ -109,13 +104,15 @@ def read_rows(
     if keys is not None and not keys:
         return []
     found: StoreEffects[Any] = scan(place, where=where) if keys is None else read_many(place, [*keys])
-    control, items = yield from side_by_side(read(owner.control, _KEY), found)
+    control, items = await side_by_side(read(owner.control, _KEY), found)
     epoch = of_item(Control, control).epoch
     return [item for item in items if item and item.value.get("epoch", epoch) == epoch]
 
 
-def write_rows(owner: Owner, kind: Kind, rows: Mapping[str, Mapping[str, object] | None]) -> StoreEffects[None]:
+async def write_rows(owner: Owner, kind: Kind, rows: Mapping[str, Mapping[str, object] | None]) -> None:
     """Write an owner's rows by their keys, as a part of what a caller writes; `None` deletes one."""
     if rows:
-        place, epoch = owner.namespace(kind), (yield from read_epoch(owner))
-        yield [put(place, key, {**row, "epoch": epoch}) if row else delete(place, key) for key, row in rows.items()]
+        place, epoch = owner.namespace(kind), (await read_control(owner)).epoch
+        await ask(
+            *[put(place, key, {**row, "epoch": epoch}) if row else delete(place, key) for key, row in rows.items()]
+        )

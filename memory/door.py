@@ -1,7 +1,8 @@
-"""The door to the store: a decision is a generator that yields what it wants done, and what carries that out is here.
+"""The door to the store: a decision is a coroutine that awaits what it wants done, and what carries that out is here.
 
-A plain list of operations is a batch for the store, and a `Write` is a transaction. So every decision is written once,
-and reads neither a clock nor a network.
+It awaits nothing else, and needs no event loop: `run` and `arun` send it the answers. A list of operations is a batch
+for the store, and a `Write` is a transaction. So every decision is written once, and reads neither a clock nor a
+network.
 
 A write is one transaction of one user: it reads, decides by pure rules, and writes, or it does nothing. Our stores
 begin a transaction of their database before the first read (`writing`). Over any other store, one process writes at a
@@ -35,8 +36,9 @@ from contextlib import (
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial, wraps
-from itertools import islice
+from itertools import chain, islice
 from queue import SimpleQueue
+from types import coroutine
 from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, overload
 from weakref import WeakValueDictionary
 
@@ -54,8 +56,8 @@ V = TypeVar("V")
 
 Batch = Sequence[Op]
 """Operations for the store in one go. It has to be a list, which handlers know it by; the type lets it hold any."""
-StoreEffects = Generator[Batch, list[Any], T]
-"""Yields batches for the store, is sent their results, and returns a value."""
+StoreEffects = Coroutine[Any, Any, T]
+"""Awaits batches for the store, and returns a value."""
 Batching = Callable[[Sequence[Op]], Awaitable[list[Any]]]
 Aside = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Has a call carried out by another thread than that of the event loop."""
@@ -82,33 +84,45 @@ class Write:
 
     Attributes:
         names: Of the user, and then of the thread: whoever writes under one of them waits.
-        effects: Yields batches for the store, and returns the value.
+        begin: Returns what awaits batches for the store, and returns the value.
     """
 
     names: Sequence[str]
-    effects: Any
+    begin: Callable[[], StoreEffects[Any]]
 
 
-def transaction(operation: Callable[P, T]) -> Callable[P, T]:
-    """Make what yields batches one transaction of its first argument: of an owner, of a thread's id, or of a value.
+def awaitable(asks: Callable[P, Generator[Any, Any, T]]) -> Callable[P, StoreEffects[T]]:
+    """Make what yields batches, or a `Write`, something to await: all else awaits such."""
+    return cast("Any", coroutine(asks))  # type: ignore[no-any-return]
+
+
+def transaction(operation: Callable[P, StoreEffects[T]]) -> Callable[P, StoreEffects[T]]:
+    """Make what awaits batches one transaction of its first argument: of an owner, of a thread's id, or of a value.
 
     That is of its `owner`, and of its `thread_id`, if it has one: no erase of the thread begins meanwhile.
     """
 
+    @awaitable
     @wraps(operation)
-    def whole(*args: P.args, **kwargs: P.kwargs) -> Any:
+    def whole(*args: P.args, **kwargs: P.kwargs) -> Generator[Write, T, T]:
         of: Any = args[0]
         owner = of if isinstance(of, Owner) else getattr(of, "owner", None)
         thread_id = of if isinstance(of, str) else getattr(of, "thread_id", "")
         names = [owner.segment] if owner else []
         if thread_id:
             names.append(f"thread.{erased_thread_key(thread_id)}")
-        return (yield Write(names, operation(*args, **kwargs)))
+        return (yield Write(names, partial(operation, *args, **kwargs)))
 
-    return cast("Callable[P, T]", whole)
+    return whole
 
 
 # What is asked of a store.
+
+
+@awaitable
+def ask(*ops: Op) -> Generator[Batch, list[Any], list[Any]]:
+    """Have a store carry out operations in one batch, and return its answers."""
+    return (yield [*ops])
 
 
 def put(namespace: Sequence[str], key: str, value: Mapping[str, object]) -> PutOp:
@@ -121,20 +135,25 @@ def delete(namespace: Sequence[str], key: str) -> PutOp:
     return PutOp(tuple(namespace), key, None)
 
 
-def read(namespace: Sequence[str], key: str) -> StoreEffects[Item | None]:
+@awaitable
+def read(namespace: Sequence[str], key: str) -> Generator[Batch, list[Any], Item | None]:
     """Read one item, or `None`."""
     (item,) = yield [GetOp(tuple(namespace), key, refresh_ttl=False)]
     return item  # type: ignore[no-any-return]
 
 
-def read_many(namespace: Sequence[str], keys: Sequence[str]) -> StoreEffects[list[Item | None]]:
+@awaitable
+def read_many(namespace: Sequence[str], keys: Sequence[str]) -> Generator[Batch, list[Any], list[Item | None]]:
     """Read several items of one namespace in one batch, in the order of their keys."""
     if not keys:
         return []
     return (yield [GetOp(tuple(namespace), key, refresh_ttl=False) for key in keys])
 
 
-def scan(namespace: Sequence[str], *, where: Mapping[str, str] | None = None) -> StoreEffects[list[Item]]:
+@awaitable
+def scan(
+    namespace: Sequence[str], *, where: Mapping[str, str] | None = None
+) -> Generator[Batch, list[Any], list[Item]]:
     """Read every item of exactly this namespace, sorted by key.
 
     A store's search stops at 10 items, also returns what lies below the namespace, and orders as it likes: by the
@@ -153,11 +172,11 @@ def scan(namespace: Sequence[str], *, where: Mapping[str, str] | None = None) ->
     return sorted((item for item in items if tuple(item.namespace) == wanted), key=lambda item: item.key)
 
 
-def list_namespaces(match: MatchCondition) -> StoreEffects[list[tuple[str, ...]]]:
+async def list_namespaces(match: MatchCondition) -> list[tuple[str, ...]]:
     """List every namespace that matches."""
     found: list[tuple[str, ...]] = []
     while True:
-        (page,) = yield [ListNamespacesOp((match,), None, PAGE, len(found))]
+        (page,) = await ask(ListNamespacesOp((match,), None, PAGE, len(found)))
         found.extend(map(tuple, page))
         if len(page) < PAGE:
             return found
@@ -180,13 +199,14 @@ def side_by_side(
 ) -> StoreEffects[tuple[Any, ...]]: ...
 
 
-def side_by_side(*parts: StoreEffects[Any]) -> StoreEffects[tuple[Any, ...]]:
+@awaitable
+def side_by_side(*parts: StoreEffects[Any]) -> Generator[Batch, list[Any], tuple[Any, ...]]:
     """Carry out effects that do not wait for each other, and return their values: what they ask for goes in one batch.
 
     Reads of one batch see the store before its writes, so no part may need what another one writes.
     """
     values: list[Any] = [None] * len(parts)
-    results: dict[int, Any] = dict.fromkeys(range(len(parts)))  # what each part is sent next: a generator begins so
+    results: dict[int, Any] = dict.fromkeys(range(len(parts)))  # what each part is sent next: a coroutine begins so
     while results:
         asked: dict[int, Batch] = {}
         for at, found in results.items():
@@ -194,7 +214,7 @@ def side_by_side(*parts: StoreEffects[Any]) -> StoreEffects[tuple[Any, ...]]:
                 asked[at] = parts[at].send(found)
             except StopIteration as stop:
                 values[at] = stop.value
-        answers = iter((yield [op for ops in asked.values() for op in ops]) if asked else ())
+        answers = iter((yield [*chain.from_iterable(asked.values())]) if asked else ())
         results = {at: [*islice(answers, len(ops))] for at, ops in asked.items()}
     return tuple(values)
 
@@ -228,24 +248,24 @@ def in_this_thread(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _perform(
-    effects: Generator[Any, Any, T],
+    effects: StoreEffects[T],
     batch: Batching,
     write: Callable[[Write], Awaitable[Any]],
     *,
     aside: Aside | None = None,
 ) -> T:
-    """Carry out what a generator yields, and return the generator's value.
+    """Carry out what a coroutine awaits, and return the coroutine's value.
 
-    A failure is thrown into the generator, which decides what it means. Cancellation ends it without the generator
+    A failure is thrown into the coroutine, which decides what it means. Cancellation ends it without the coroutine
     being asked.
 
     Args:
-        effects: The generator.
+        effects: The coroutine.
         batch: Carries out a batch. If it waits for nothing, as `write`, `in_this_thread` can do this.
         write: Carries out a transaction.
         aside: As for `arun`.
     """
-    step: Callable[[], Any] = partial(next, effects)
+    step: Callable[[], Any] = partial(effects.send, None)
     tries = _TRIES
 
     def taken() -> Any:
@@ -260,7 +280,7 @@ async def _perform(
             return effect.value  # type: ignore[no-any-return]  # typeshed has no type for it
         try:
             done = await (write(effect) if isinstance(effect, Write) else batch(with_vectors(effect)))
-        except Exception as error:  # whatever it is, the generator decides
+        except Exception as error:  # whatever it is, the coroutine decides
             # LangGraph's InMemoryStore fails a search while another thread writes: a dict changes "during iteration".
             # It has written nothing of the batch by then.
             is_race = isinstance(error, RuntimeError) and str(error).endswith("during iteration")
@@ -274,7 +294,7 @@ async def _perform(
 
 def run(
     store: BaseStore,
-    effects: Generator[Any, Any, T],
+    effects: StoreEffects[T],
     *,
     seconds: float | None = None,
     loop: asyncio.AbstractEventLoop | None = None,
@@ -294,10 +314,11 @@ def run(
     """
     patience, loop = seconds or STORE_SECONDS, loop or getattr(store, "loop", None)
     if isinstance(loop, asyncio.AbstractEventLoop):
-        if loop is _running_loop():
+        if loop is _running_loop() or loop.is_closed():
+            effects.close()  # or Python would warn of what has not begun
+            if loop.is_closed():
+                raise RuntimeError("the event loop of the store has ended")
             raise asyncio.InvalidStateError(f"{ON_LOOP}: the store works on this loop")
-        if loop.is_closed():  # asyncio would say so, too, and warn of what it did not begin
-            raise RuntimeError("the event loop of the store has ended")
         return _run_on(loop, lambda aside: arun(store, effects, patience, aside=aside))
 
     async def batch(ops: Batch) -> list[Any]:
@@ -329,7 +350,7 @@ def _run_on(loop: asyncio.AbstractEventLoop, work: Callable[[Aside], Coroutine[A
 
 
 async def arun(
-    store: BaseStore, effects: Generator[Any, Any, T], seconds: float = STORE_SECONDS, *, aside: Aside | None = None
+    store: BaseStore, effects: StoreEffects[T], seconds: float = STORE_SECONDS, *, aside: Aside | None = None
 ) -> T:
     """Do what `run` does, on the store's asynchronous interface.
 
@@ -403,7 +424,7 @@ async def _transacted(asked: Write, batch: Batching, *, aside: Aside | None = No
     inside = _Inside(batch)
 
     def part(asked: Write) -> Coroutine[Any, Any, Any]:
-        return _perform(asked.effects, inside.carry_out, part, aside=aside)
+        return _perform(asked.begin(), inside.carry_out, part, aside=aside)
 
     value = await part(asked)
     if inside.written:

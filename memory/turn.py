@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.config import MemoryConfig
 from memory.control import change_control, read_control
-from memory.door import StoreEffects, side_by_side, transaction
+from memory.door import side_by_side, transaction
 from memory.facts.rows import MemorySnapshot
 from memory.forget.threads import erased_between, read_thread_epoch
 from memory.injection.injected import read_snapshot_with
@@ -204,9 +204,9 @@ class Opening:
     revision: JournalRevision = JournalRevision()  # noqa: RUF009 - a frozen value
 
 
-def open_turn(
+async def open_turn(
     owner: Owner, thread_id: str, mode: MemoryMode, before: float | None, lines: Sequence[tuple[str, str]] = ()
-) -> StoreEffects[Opening]:
+) -> Opening:
     """Read what a turn begins with: all of it at one moment, in one batch.
 
     Args:
@@ -219,7 +219,7 @@ def open_turn(
     """
     if not may_read(mode):
         return Opening(mode)
-    snapshot, (revision, receipts), thread_epoch = yield from side_by_side(
+    snapshot, (revision, receipts), thread_epoch = await side_by_side(
         read_snapshot_with(owner, lines),
         side_by_side(read_revision(owner), read_receipts(owner, iso_time(before or 0))),
         read_thread_epoch(thread_id),
@@ -260,7 +260,7 @@ class Closing:
 
 
 @transaction
-def close_turn(closing: Closing, now: float, config: MemoryConfig) -> StoreEffects[Entry | None]:
+async def close_turn(closing: Closing, now: float, config: MemoryConfig) -> Entry | None:
     """Write a turn down for a later update of memory; doing it twice changes nothing.
 
     Args:
@@ -292,12 +292,12 @@ def close_turn(closing: Closing, now: float, config: MemoryConfig) -> StoreEffec
         first=epochs.first,
         model=closing.model,
     )
-    recorded = yield from outbox.record(
+    recorded = await outbox.record(
         draft, closing.view, thread_epoch=epochs.thread_epoch, late=closing.late, config=config
     )
     zone = closing.time_zone
-    if recorded and zone and (yield from read_control(closing.owner)).assistants_time_zone != zone:
-        yield from change_control(closing.owner, assistants_time_zone=zone)
+    if recorded and zone and (await read_control(closing.owner)).assistants_time_zone != zone:
+        await change_control(closing.owner, assistants_time_zone=zone)
     return recorded
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from memory.config import MemoryConfig
-from memory.control import read_epoch
+from memory.control import read_control
 from memory.door import run
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
@@ -83,7 +83,7 @@ class MemoryBench:
         return run(self.store, outbox.read_entries(ADA))
 
     def epoch(self) -> str:
-        return run(self.store, read_epoch(ADA))
+        return run(self.store, read_control(ADA)).epoch
 
     def everything_stored(self) -> str:
         """All that the store holds, as text."""

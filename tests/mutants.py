@@ -202,8 +202,8 @@ MUTANTS = (
     Mutant(
         "what waits is sent to an embedder",
         "memory/recall/vectors.py",
-        "journal = yield from read_past(owner)",
-        "journal = yield from __import__('memory.journal.journal', fromlist=['x']).read_journal(owner)",
+        "journal = await read_past(owner)",
+        "journal = await __import__('memory.journal.journal', fromlist=['x']).read_journal(owner)",
         (FACTS,),
     ),
     Mutant(
@@ -230,14 +230,14 @@ MUTANTS = (
     Mutant(
         "a process forgets what another one used of a budget",
         "memory/updates/budget.py",
-        "        return ends\n    yield",
-        "        return ends\n    spent = 0\n    yield",
+        "        return ends\n    await",
+        "        return ends\n    spent = 0\n    await",
         (BUDGET,),
     ),
     Mutant(
         "a restart begins a budget anew",
         "memory/updates/budget.py",
-        "spent = yield from read_spent(owner, day)",
+        "spent = await read_spent(owner, day)",
         "spent = 0",
         (BUDGET,),
     ),
@@ -478,8 +478,8 @@ MUTANTS = (
     Mutant(
         "history tells what nobody was asked about",
         "memory/updates/rollup.py",
-        "past = yield from read_past(owner)",
-        "past = yield from __import__('memory.recall.past', fromlist=['x']).read_journal(owner)",
+        "past = await read_past(owner)",
+        "past = await __import__('memory.recall.past', fromlist=['x']).read_journal(owner)",
         (FACTS,),
     ),
     Mutant(
@@ -542,13 +542,13 @@ MUTANTS = (
         "who reads the journal before a deletion keeps what they read",
         "memory/recall/past.py",
         "    return replace(view, entries={key",
-        "    edit = (yield from read_control(owner)).edit\n    return replace(view, entries={key",
+        "    edit = (await read_control(owner)).edit\n    return replace(view, entries={key",
         (PROMISES,),
     ),
     Mutant(
         "what failed for good has no line",
         "memory/updates/update.py",
-        "                yield from self._tell(read, read.control)",
+        "                await self._tell(read, read.control)",
         "                pass",
         (PROMISES,),
     ),
@@ -842,7 +842,7 @@ MUTANTS = (
     Mutant(
         "a roll-up that sees no erase",
         "memory/updates/rollup.py",
-        "    if is_changed or texts_of((yield from read_profile(owner))) != plan.profile:",
+        "    if is_changed or texts_of(await read_profile(owner)) != plan.profile:",
         "    if False:",
         (FACTS,),
     ),

@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 from langgraph.store.base import BaseStore
 
 from graphs.process.synchronous import ByStore
-from memory.door import StoreEffects, arun, delete, in_daemon_thread, read, tolerated
+from memory.door import arun, ask, delete, in_daemon_thread, read, tolerated
 from memory.namespaces import PROBE
 from memory.turn import Closing
 
@@ -168,9 +168,9 @@ class _Probe:
         self.is_away = bool(reason)
 
 
-def _write_probe() -> StoreEffects[None]:
+async def _write_probe() -> None:
     # Deleting what is not there takes the way of every write, and its lock, and leaves nothing behind.
-    yield [delete(PROBE, "probe")]
+    await ask(delete(PROBE, "probe"))
 
 
 @contextmanager

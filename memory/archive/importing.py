@@ -11,8 +11,8 @@ from langgraph.store.base import BaseStore
 
 from memory.archive.entries import FORMAT, SCHEMA, read_entry, read_fact, read_sections, read_update
 from memory.config import MemoryConfig
-from memory.control import read_control, read_epoch, read_rows
-from memory.door import StoreEffects, arun, transaction
+from memory.control import read_control, read_rows
+from memory.door import arun, transaction
 from memory.facts.changes import Reason
 from memory.facts.fact import HELD, Fact
 from memory.facts.profile import read_profile, write_profile
@@ -115,7 +115,7 @@ async def aimport(
             before is taken in, and may be sent again.
     """
     facts, done, is_there = FactEffects(owner, config, lambda: seconds), Imported(), False
-    epoch = await arun(store, read_epoch(owner))
+    epoch = (await arun(store, read_control(owner))).epoch
     async for piece in _pieces(lines, done):
         is_there = await arun(store, _write_piece(facts, epoch, seconds, piece, done))
     if not is_there:
@@ -154,15 +154,15 @@ async def _pieces(lines: AsyncIterable[bytes], done: Imported) -> AsyncIterator[
 
 
 @transaction
-def _write_piece(facts: FactEffects, epoch: str, seconds: float, taken: Piece, done: Imported) -> StoreEffects[bool]:
+async def _write_piece(facts: FactEffects, epoch: str, seconds: float, taken: Piece, done: Imported) -> bool:
     """Write lines, and note what came of them; say no, and write nothing, if all was erased meanwhile."""
     owner, now, journal = facts.owner, iso_time(seconds), list[JournalEntry]()
-    control = yield from read_control(owner)
+    control = await read_control(owner)
     if control.epoch != epoch:
         return False
     became = {at: read_fact(entry, now) for at, (part, entry) in taken.items() if part == "fact"}
     if became:
-        yield from _write_facts(facts, became, done)
+        await _write_facts(facts, became, done)
     for number, (part, entry) in taken.items():
         try:
             if part == "fact":
@@ -170,9 +170,9 @@ def _write_piece(facts: FactEffects, epoch: str, seconds: float, taken: Piece, d
             if not isinstance(entry, Mapping):
                 raise ValueError("an entry must be an object")
             if part == "profile":
-                sections, there = read_sections(entry), (yield from read_profile(owner))
+                sections, there = read_sections(entry), await read_profile(owner)
                 fit = [each for each in sections if each.name not in there and screened(each.text) is None]
-                yield from write_profile(owner, fit, now)
+                await write_profile(owner, fit, now)
                 done.sections += [each.name for each in fit]
             elif part == "journal":
                 line = read_entry(entry)
@@ -180,23 +180,23 @@ def _write_piece(facts: FactEffects, epoch: str, seconds: float, taken: Piece, d
                 journal.append(line.screened((), control.secrets) if is_secret else line)
             else:  # one that is there already stays as it is, with its progress
                 update = read_update(entry, owner=owner, epoch=epoch, now=seconds)
-                yield from record(update)
+                await record(update)
                 done.threads.add(update.thread_id)
                 done.updates += 1
         except (ValueError, OverflowError):
             done.refuse(number, "malformed")
-    yield from append(owner, journal)
+    await append(owner, journal)
     done.journal += len(journal)
     return True
 
 
-def _write_facts(facts: FactEffects, became: dict[int, Fact | Reason], done: Imported) -> StoreEffects[None]:
+async def _write_facts(facts: FactEffects, became: dict[int, Fact | Reason], done: Imported) -> None:
     read = {line: fact for line, fact in became.items() if isinstance(fact, Fact)}
     # Who said no, or changed it, is not asked once more.
     waiting = {line: text_key(fact.content) for line, fact in read.items() if fact.status == "waiting"}
-    answered = {item.key for item in (yield from read_rows(facts.owner, "history", {*waiting.values()}))}
+    answered = {item.key for item in await read_rows(facts.owner, "history", {*waiting.values()})}
     drafts = {line: each for line, each in read.items() if waiting.get(line) not in answered}
-    written, there = yield from facts.insert([*drafts.values()], done.lines.keys())
+    written, there = await facts.insert([*drafts.values()], done.lines.keys())
     for line, each in (became | dict.fromkeys(read, "duplicate") | dict(zip(drafts, written, strict=True))).items():
         if isinstance(each, Fact):
             done.lines[each.id] = line

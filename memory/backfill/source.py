@@ -16,7 +16,7 @@ from langgraph.store.base import Item
 from memory.backfill.conversation import PASTED, Conversation, Origin
 from memory.config import Approval, MemoryConfig, stricter
 from memory.control import INITIAL_EDIT, read_control, read_rows, write_rows
-from memory.door import StoreEffects, delete, side_by_side, transaction
+from memory.door import ask, delete, side_by_side, transaction
 from memory.facts import rules
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import forgotten_messages, read_fact_set, save
@@ -135,14 +135,14 @@ def _noted(kind: type[T], items: Iterable[Item]) -> T | None:
     return next(iter(of_items(kind, items).values()), None)
 
 
-def read_source(owner: Owner, name: str) -> StoreEffects[ImportSource | None]:
+async def read_source(owner: Owner, name: str) -> ImportSource | None:
     """Read the source of a name."""
-    return _noted(ImportSource, (yield from read_rows(owner, "sources", [_source_key(name)])))
+    return _noted(ImportSource, await read_rows(owner, "sources", [_source_key(name)]))
 
 
-def read_sources(owner: Owner) -> StoreEffects[list[tuple[ImportSource, dict[str, int]]]]:
+async def read_sources(owner: Owner) -> list[tuple[ImportSource, dict[str, int]]]:
     """Read what was imported, oldest first, each with its numbers of conversations, messages and learned messages."""
-    items = yield from read_rows(owner, "sources")
+    items = await read_rows(owner, "sources")
     talks, found = of_items(_Progress, items).values(), of_items(ImportSource, items).values()
     counted = []
     for source in sorted(found, key=lambda source: (source.begun, source.name)):
@@ -153,18 +153,18 @@ def read_sources(owner: Owner) -> StoreEffects[list[tuple[ImportSource, dict[str
 
 
 @transaction
-def open_source(owner: Owner, name: str, origin: Origin, now: float) -> StoreEffects[ImportSource]:
+async def open_source(owner: Owner, name: str, origin: Origin, now: float) -> ImportSource:
     """Return the source of a name, as it is there or begun now (seconds since 1970)."""
-    there = yield from read_source(owner, name)
+    there = await read_source(owner, name)
     if there is not None:
         return there
     fresh = ImportSource(name, origin, uuid.uuid4().hex, iso_time(now))
-    yield from write_rows(owner, "sources", {_source_key(name): plain(fresh)})
+    await write_rows(owner, "sources", {_source_key(name): plain(fresh)})
     return fresh
 
 
 @transaction
-def take_in(
+async def take_in(
     owner: Owner,
     source: ImportSource,
     conversation: Conversation,
@@ -172,7 +172,7 @@ def take_in(
     now: float,
     learn: bool,
     approval: Approval = "off",
-) -> StoreEffects[TakenIn]:
+) -> TakenIn:
     """Take in a conversation; twice is the same as once, also if two do it at the same time.
 
     Args:
@@ -189,7 +189,7 @@ def take_in(
     """
     thread_id = source.thread_of(owner, conversation)
     key = f"talk.{digest(conversation.origin, conversation.id)[:32]}"
-    thread_epoch, noted, control = yield from side_by_side(
+    thread_epoch, noted, control = await side_by_side(
         read_thread_epoch(source.unit(owner)),
         read_rows(owner, "sources", [_source_key(source.name), key]),
         read_control(owner),
@@ -203,7 +203,7 @@ def take_in(
     if talk.source != source.name:
         return TakenIn(elsewhere=1)
     held = strip_scheduled(conversation.messages)
-    gone = yield from forgotten_messages(owner, thread_id, [one.id for one in held])
+    gone = await forgotten_messages(owner, thread_id, [one.id for one in held])
     dropped = with_replies(held, gone)
     # Whatever people changed by hand here, they changed after this was said.
     said = exchanges(replace(one, edit=INITIAL_EDIT) for one in held if one.id not in dropped)
@@ -213,7 +213,7 @@ def take_in(
     if untold := [each for each in said if any(short_id(one.id) in ids - talk.told for one in each)]:
         draft = JournalEntry(day_of(iso_time(now), zone), thread_id, (), source="turn")
         strict = stricter(approval, control.approval)
-        yield from append(owner, entries_of(draft, untold, zone, approval=strict, secrets=control.secrets))
+        await append(owner, entries_of(draft, untold, zone, approval=strict, secrets=control.secrets))
     # What somebody pasted tells nothing of them, nor does the answer to it alone.
     new = ids - talk.known - {short_id(one.id) for each in said if each[0].id.startswith(PASTED) for one in each}
     to_learn = unseen((replace(one, seen=short_id(one.id) not in new) for each in said for one in each), ())
@@ -221,16 +221,16 @@ def take_in(
         entry = Entry(
             kind="turn", owner=owner, thread_id=thread_id, epoch=control.epoch, created=now, due=now, messages=to_learn
         )
-        yield from outbox.record(entry, thread_epoch=thread_epoch)
+        await outbox.record(entry, thread_epoch=thread_epoch)
     after = replace(talk, told=talk.told | ids, known=talk.known | ids if learn else talk.known)
     if after != talk:
-        yield from write_rows(owner, "sources", {key: plain(after)})
+        await write_rows(owner, "sources", {key: plain(after)})
     queued, known = (len(new), talk.known) if learn else (0, talk.told)
     return TakenIn(len(ids - talk.told), queued, bool(queued), len(ids & known))
 
 
 @transaction
-def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> StoreEffects[TakenBack]:
+async def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> TakenBack:
     """Take back what was imported under a name; what is under way of it is cancelled, and comes to nothing.
 
     A fact stays if another conversation said it again, or a person changed or pinned it. What the import had replaced
@@ -245,24 +245,24 @@ def erase_source(owner: Owner, name: str, now: float, config: MemoryConfig) -> S
     Raises:
         SourceNotFound: If there is none.
     """
-    if (yield from read_source(owner, name)) is None:
+    if await read_source(owner, name) is None:
         raise SourceNotFound(f"nothing was imported as {name!r}; GET /memory/sources lists what was")
     unit = source_unit(owner, name)
 
     def is_gone(thread_id: str) -> bool:
         return unit_of(thread_id) == unit
 
-    yield from write_thread_epoch(unit, uuid.uuid4().hex, now)
-    cancelled = yield from outbox.rewrite(owner, lambda entry: entry if not is_gone(entry.thread_id) else None)
-    facts = yield from read_fact_set(owner, now=iso_time(now), config=config)
+    await write_thread_epoch(unit, uuid.uuid4().hex, now)
+    cancelled = await outbox.rewrite(owner, lambda entry: entry if not is_gone(entry.thread_id) else None)
+    facts = await read_fact_set(owner, now=iso_time(now), config=config)
     facts.note_erasure()
     kept, restored = _take_back_facts(facts, is_gone)
-    deleted = yield from forget_rows_of(facts, is_gone)
-    yield from save(facts)
-    talks = yield from read_rows(owner, "sources", where={"source": name})
-    yield from write_rows(owner, "sources", dict.fromkeys([_source_key(name), *(talk.key for talk in talks)]))
+    deleted = await forget_rows_of(facts, is_gone)
+    await save(facts)
+    talks = await read_rows(owner, "sources", where={"source": name})
+    await write_rows(owner, "sources", dict.fromkeys([_source_key(name), *(talk.key for talk in talks)]))
     threads = sorted({str(talk.value.get("thread_id")) for talk in talks})
-    yield [delete(thread_namespace(thread_id), owner.due_key) for thread_id in threads]
+    await ask(*(delete(thread_namespace(thread_id), owner.due_key) for thread_id in threads))
     return TakenBack(len(cancelled) + deleted - kept, kept, restored)
 
 

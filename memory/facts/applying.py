@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from memory.config import MemoryConfig, stricter
-from memory.door import StoreEffects, side_by_side
+from memory.door import side_by_side
 from memory.facts.changes import Change, Extraction, Outcome, Reason, Refusal, reasons, was_said_before
 from memory.facts.fact import Fact, Status, Why, moment, review_digest
 from memory.facts.fact_set import FactSet, first_revisions
@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 _HELD: Final[Mapping[Reason, Why]] = {"instruction_like": "order", "suspected": "secret", "unfounded": "number"}
 
 
-def change_facts(
+async def change_facts(
     owner: Owner, extraction: Extraction, *, thread_id: str, epoch: str, now: str, config: MemoryConfig
-) -> StoreEffects[Outcome]:
+) -> Outcome:
     """Write what an extraction changes, as a part of what a caller writes, and return what it did.
 
     Args:
@@ -39,9 +39,7 @@ def change_facts(
     changes = extraction.changes
     looked_up = first_revisions(owner, [each.content for each in changes])
     looked_up += [key for each in changes for key in _record_keys(thread_id, each)]
-    facts, profile = yield from side_by_side(
-        read_fact_set(owner, looked_up, now=now, config=config), read_profile(owner)
-    )
+    facts, profile = await side_by_side(read_fact_set(owner, looked_up, now=now, config=config), read_profile(owner))
     # An erase came between the message and now: nothing that was said before it may be written.
     if facts.control.epoch != epoch:
         logger.info("dropped an extraction of an erased epoch: %d changes", len(changes))
@@ -53,8 +51,8 @@ def change_facts(
     if stricter(config.approval, facts.control.approval) != "off":
         sections = approved_sections(sections, profile, [fact.content for fact in facts.active()])
     outcome = apply(facts, extraction, thread_id)
-    yield from write_profile(owner, sections, now)
-    yield from save(facts, kept={section.name for section in sections})
+    await write_profile(owner, sections, now)
+    await save(facts, kept={section.name for section in sections})
     logger.info(
         "applied an extraction: created %d, confirmed %d, superseded %d, waiting %d, refused %s",
         *map(len, (outcome.created, outcome.confirmed, outcome.superseded, outcome.waiting)),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from memory.control import count_edit, read_rows, write_rows
-from memory.door import StoreEffects, transaction
+from memory.door import transaction
 from memory.facts.changes import Section, was_said_before
 from memory.facts.fact import Time
 from memory.facts.words import words
@@ -64,12 +64,12 @@ class StoredSection:
 _NOTHING: Final = StoredSection("", 0)
 
 
-def read_profile(owner: Owner) -> StoreEffects[dict[str, StoredSection]]:
+async def read_profile(owner: Owner) -> dict[str, StoredSection]:
     """Read the sections by name (`user.work`), in their order, also those that a person emptied.
 
     What a hand garbled is none.
     """
-    found = of_items(StoredSection, (yield from read_rows(owner, "profile")), ("text",))
+    found = of_items(StoredSection, await read_rows(owner, "profile"), ("text",))
     return {name: found[name] for name in SECTIONS if name in found}
 
 
@@ -78,7 +78,7 @@ def texts_of(profile: Mapping[str, StoredSection]) -> dict[str, str]:
     return {name: section.text for name, section in profile.items() if section.text.strip()}
 
 
-def write_profile(owner: Owner, sections: Sequence[Section], now: str) -> StoreEffects[None]:
+async def write_profile(owner: Owner, sections: Sequence[Section], now: str) -> None:
     """Write the sections that changed; an empty text deletes its section, an unknown name is ignored.
 
     What was said before a person wrote a section does not change it.
@@ -88,7 +88,7 @@ def write_profile(owner: Owner, sections: Sequence[Section], now: str) -> StoreE
         sections: What the sections are to say.
         now: ISO 8601.
     """
-    stored = yield from read_profile(owner)
+    stored = await read_profile(owner)
     for section in sections:
         old = stored.get(section.name, _NOTHING)
         new = old.changed(section.text)
@@ -99,7 +99,7 @@ def write_profile(owner: Owner, sections: Sequence[Section], now: str) -> StoreE
         if is_dated and (is_unread or was_said_before(section, old.edited_at, old.edit)):
             logger.info("left %s as a person wrote it", section.name)
         else:
-            yield from write_rows(owner, "profile", {section.name: new.row(section.name, now) if new.text else None})
+            await write_rows(owner, "profile", {section.name: new.row(section.name, now) if new.text else None})
 
 
 def approved_sections(
@@ -127,13 +127,13 @@ def approved_sections(
 
 
 @transaction
-def edit_section(owner: Owner, name: str, text: str, now: str) -> StoreEffects[None]:
+async def edit_section(owner: Owner, name: str, text: str, now: str) -> None:
     """Write a section as a person wants it; an empty text empties it, with its past."""
-    edit = yield from count_edit(owner)
-    stored = yield from read_profile(owner)
+    edit = await count_edit(owner)
+    stored = await read_profile(owner)
     new = stored.get(name, _NOTHING).changed(text)
     new = replace(new, past=new.past if new.text else {}, edited_at=now, edit=edit, by_hand=new.text)
-    yield from write_rows(owner, "profile", {name: new.row(name, now)})
+    await write_rows(owner, "profile", {name: new.row(name, now)})
 
 
 def base_of(text: str) -> str:
@@ -141,15 +141,15 @@ def base_of(text: str) -> str:
     return digest("section", text)[:16]
 
 
-def drop_sections(owner: Owner, is_gone: Callable[[str, str], bool]) -> StoreEffects[None]:
+async def drop_sections(owner: Owner, is_gone: Callable[[str, str], bool]) -> None:
     """Delete the sections of which one text, the newest or an older one, goes, as name and text tell."""
-    sections = yield from read_profile(owner)
+    sections = await read_profile(owner)
     gone = [
         name
         for name, section in sections.items()
         if section.text and any(is_gone(name, text) for text in (section.text, section.by_hand, *section.past.values()))
     ]
-    yield from write_rows(owner, "profile", dict.fromkeys(gone))
+    await write_rows(owner, "profile", dict.fromkeys(gone))
 
 
 def fitted_section(text: str) -> str:

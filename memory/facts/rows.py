@@ -11,7 +11,7 @@ from langgraph.store.base import Item
 
 from memory.config import MemoryConfig
 from memory.control import Control, read_control, read_rows
-from memory.door import StoreEffects, delete, scan, side_by_side
+from memory.door import ask, delete, scan, side_by_side
 from memory.facts.chain import by_time
 from memory.facts.fact import (
     Fact,
@@ -40,14 +40,14 @@ _REVISION: Final = "revision"
 _KEPT: Final = {_REVISION: 1000, "evicted": 1000, DELETION: 2000, ANSWER: 2000}
 
 
-def read_fact_set(
+async def read_fact_set(
     owner: Owner,
     looked_up: Sequence[str] | None = None,
     *,
     is_light: bool = False,
     now: str = "",
     config: MemoryConfig | None = None,
-) -> StoreEffects[FactSet]:
+) -> FactSet:
     """Read an owner's facts; rows of other epochs, and those that are no facts, are skipped.
 
     Args:
@@ -58,7 +58,7 @@ def read_fact_set(
         now: When that is, ISO 8601; without it, nothing has waited too long.
         config: The limit, which categories are protected, and how long facts wait for a yes.
     """
-    control, rows, past, said = yield from side_by_side(
+    control, rows, past, said = await side_by_side(
         read_control(owner),
         read_rows(owner, "facts"),
         read_rows(owner, "history", () if is_light else looked_up),
@@ -78,9 +78,9 @@ def read_fact_set(
     )
 
 
-def read_confirmations(owner: Owner) -> StoreEffects[dict[str, Confirmations]]:
+async def read_confirmations(owner: Owner) -> dict[str, Confirmations]:
     """Read how often each of an owner's facts was said again, by their ids: for who has the facts already."""
-    return of_items(Confirmations, (yield from read_rows(owner, "confirmations")), ())
+    return of_items(Confirmations, await read_rows(owner, "confirmations"), ())
 
 
 def _rows_in(owner: Owner, items: Sequence[Item]) -> tuple[dict[str, Fact], dict[str, str]]:
@@ -121,7 +121,7 @@ def _read(items: Iterable[Item]) -> Iterator[tuple[Item, Fact]]:
         logger.warning("skipped %d unreadable facts: %s", len(unreadable), ", ".join(unreadable[:5]))
 
 
-def save(facts: FactSet, kept: Collection[str] = ()) -> StoreEffects[None]:
+async def save(facts: FactSet, kept: Collection[str] = ()) -> None:
     """Write the changes of facts, and delete sections of the profile that tell of facts which are no longer in use.
 
     The next update writes these sections anew.
@@ -131,9 +131,9 @@ def save(facts: FactSet, kept: Collection[str] = ()) -> StoreEffects[None]:
         kept: Sections to leave alone.
     """
     if writes := facts.writes():
-        yield writes
+        await ask(*writes)
     if facts.archived:
-        yield from _trim_history(facts.owner)
+        await _trim_history(facts.owner)
     gone = [words(content) for content in facts.over()]
 
     def is_about(name: str, text: str) -> bool:
@@ -142,15 +142,15 @@ def save(facts: FactSet, kept: Collection[str] = ()) -> StoreEffects[None]:
         return name not in kept and any(each and len(each & said) >= _REPEATS * len(each) for each in gone)
 
     if gone:
-        yield from drop_sections(facts.owner, is_about)
+        await drop_sections(facts.owner, is_about)
 
 
-def _trim_history(owner: Owner) -> StoreEffects[None]:
+async def _trim_history(owner: Owner) -> None:
     """Delete the oldest revisions, deletion records and answers above their bounds; what lost its answer waits."""
     kept: Counter[str] = Counter()
     surplus = []
     # By the store's time of the last write, which items of every kind have; the newest first.
-    items = yield from scan(owner.namespace("history"))
+    items = await scan(owner.namespace("history"))
     for item in sorted(items, key=lambda item: (item.updated_at.timestamp(), item.key), reverse=True):
         kinds = (each for each in _KEPT if item.key.startswith(each) or item.value.get("status") == each)
         kind = next(kinds, _REVISION)
@@ -158,13 +158,13 @@ def _trim_history(owner: Owner) -> StoreEffects[None]:
         if kept[kind] > _KEPT[kind]:
             surplus.append(delete(item.namespace, item.key))
     if surplus:
-        yield surplus
+        await ask(*surplus)
 
 
-def forgotten_messages(owner: Owner, thread_id: str, message_ids: Iterable[str]) -> StoreEffects[frozenset[str]]:
+async def forgotten_messages(owner: Owner, thread_id: str, message_ids: Iterable[str]) -> frozenset[str]:
     """Find the messages of a thread that a deleted fact came from."""
     keys = message_keys({thread_id: message_ids})
-    return frozenset(keys[item.key] for item in (yield from read_rows(owner, "history", keys)))
+    return frozenset(keys[item.key] for item in await read_rows(owner, "history", keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +185,13 @@ class MemorySnapshot:
         return replace(self, facts=tuple(fact for fact in self.facts if not is_over(fact, now)))
 
 
-def read_snapshot(owner: Owner) -> StoreEffects[MemorySnapshot]:
+async def read_snapshot(owner: Owner) -> MemorySnapshot:
     """Read everything that may be injected or shown to the extractor, as it is at one moment.
 
     Texts that must not stand in a prompt are left out, as somebody edited the store by hand: secrets and orders, unless
     a person released them from quarantine.
     """
-    facts, sections = yield from side_by_side(read_fact_set(owner, is_light=True), read_profile(owner))
+    facts, sections = await side_by_side(read_fact_set(owner, is_light=True), read_profile(owner))
     active = facts.active()
     shown = tuple(filter(may_be_used, within_bound(active)))
     profile = {

@@ -47,10 +47,10 @@ def _operation(
 
     @wraps(rule)
     @transaction
-    def operation(self: "FactEffects", /, *args: P.args, **kwargs: P.kwargs) -> StoreEffects[T]:
-        facts = yield from self.read(said(*args, **kwargs))
+    async def operation(self: "FactEffects", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        facts = await self.read(said(*args, **kwargs))
         value = rule(facts, *args, **kwargs)
-        yield from save(facts)
+        await save(facts)
         return value
 
     return cast("Operation[P, T]", operation)
@@ -84,19 +84,19 @@ class FactEffects:
     delete = _operation(rules.delete, _all)
     undo = _operation(rules.undo, _all)
 
-    def get(self, fact_id: str) -> StoreEffects[Fact]:
+    async def get(self, fact_id: str) -> Fact:
         """Return an active or quarantined fact; `FactNotFound` (a KeyError) for an unknown id."""
-        return (yield from self.read(is_light=True)).find(fact_id)
+        return (await self.read(is_light=True)).find(fact_id)
 
-    def list(self, status: Status | None = "active") -> StoreEffects[Facts]:
+    async def list(self, status: Status | None = "active") -> Facts:
         """Return the facts of one status, pinned ones first, then the strongest; of history, `superseded` and `ended`.
 
         Args:
             status: Which ones; `None` returns all that are no history.
         """
-        return (yield from self.read(is_light=status not in HISTORY)).listed(status)
+        return (await self.read(is_light=status not in HISTORY)).listed(status)
 
-    def search(
+    async def search(
         self,
         query: str,
         limit: int | None = 10,
@@ -104,7 +104,7 @@ class FactEffects:
         status: Status = "active",
         question: QueryVector | None = None,
         only_asked: bool = False,
-    ) -> StoreEffects[Facts]:
+    ) -> Facts:
         """Return the facts that hold the query, strongest first, then those that recall ranks for it, best first.
 
         Args:
@@ -115,14 +115,14 @@ class FactEffects:
             only_asked: Leave out what nothing of the query finds, but words that it shares with another hit, or the
                 conversation that both are from: for a search that a person typed.
         """
-        facts = yield from self.read(is_light=status not in HISTORY)
+        facts = await self.read(is_light=status not in HISTORY)
         vectors = {}
         if question is not None:
-            vectors = yield from read_vectors(self.owner, question.embedder)
+            vectors = await read_vectors(self.owner, question.embedder)
         found = search_facts(facts.listed(status), query, question, vectors, only_asked=only_asked)
         return found[: None if limit is None else max(0, limit)]
 
-    def history(self, fact_id: str) -> StoreEffects[Facts]:
+    async def history(self, fact_id: str) -> Facts:
         """Return all that a fact said, oldest first; the last one is what it says now, if it is still there.
 
         What it corrected, and what corrected it, is among it: `replaces` and `replaced_by` name the other, and
@@ -131,11 +131,11 @@ class FactEffects:
         Raises:
             FactNotFound: If no fact has or had the id.
         """
-        return (yield from self.read()).revisions_of(fact_id)
+        return (await self.read()).revisions_of(fact_id)
 
-    def confirmations(self, fact_id: str) -> StoreEffects[Confirmations]:
+    async def confirmations(self, fact_id: str) -> Confirmations:
         """Tell how often a fact was said again, and when; `FactNotFound` for an unknown id."""
-        facts = yield from self.read(())
+        facts = await self.read(())
         return facts.said.get(facts.find(fact_id).id, Confirmations())
 
     def snapshot(self) -> StoreEffects[MemorySnapshot]:

@@ -11,7 +11,7 @@ from functools import partial
 from langgraph.store.base import BaseStore, Item, MatchCondition
 
 from memory.control import change_control, read_control, read_rows
-from memory.door import Batch, StoreEffects, arun, delete, list_namespaces, run, scan, side_by_side, transaction
+from memory.door import Batch, StoreEffects, arun, ask, delete, list_namespaces, run, scan, side_by_side, transaction
 from memory.facts.chain import Chain
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import read_fact_set, save
@@ -48,37 +48,37 @@ async def aerase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[],
     return await arun(store, _erase_thread(thread_id, clock()))
 
 
-def _erase_thread(thread_id: str, now: float) -> StoreEffects[int]:
+async def _erase_thread(thread_id: str, now: float) -> int:
     # Before the owners are read: a turn that becomes one afterwards finds the new epoch, and writes nothing down.
-    yield from write_thread_epoch(thread_id, uuid.uuid4().hex, now)
+    await write_thread_epoch(thread_id, uuid.uuid4().hex, now)
     deleted = 0
-    for owner in sorted((yield from outbox.read_owners(thread_id)), key=lambda owner: owner.due_key):
-        deleted += yield from _erase_thread_of(owner, thread_id, now)
+    for owner in sorted(await outbox.read_owners(thread_id), key=lambda owner: owner.due_key):
+        deleted += await _erase_thread_of(owner, thread_id, now)
     return deleted
 
 
 @transaction
-def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> StoreEffects[int]:
-    facts = yield from read_fact_set(owner, now=iso_time(now))
+async def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> int:
+    facts = await read_fact_set(owner, now=iso_time(now))
     facts.note_erasure()
-    cancelled = yield from outbox.rewrite(owner, lambda entry: entry if entry.thread_id != thread_id else None)
+    cancelled = await outbox.rewrite(owner, lambda entry: entry if entry.thread_id != thread_id else None)
     said = facts.first_said_in(thread_id)
 
     def is_echo(thread: str, one: StoredMessage) -> bool:
         # What a person said in other threads stays, and so do sections that hold a word of it.
         return one.role == "assistant" and said.is_in(thread, one)
 
-    deleted = yield from forget_rows_of(facts, thread_id.__eq__)
+    deleted = await forget_rows_of(facts, thread_id.__eq__)
     if said.ids:
         facts.count_edit()
-        yield from _forget_words(facts, is_echo, said.is_told_in)
+        await _forget_words(facts, is_echo, said.is_told_in)
     else:  # no fact is from it, so nothing elsewhere tells of one: the journal need not be read
-        yield from save(facts)
-    yield [delete(thread_namespace(thread_id), owner.due_key)]
+        await save(facts)
+    await ask(delete(thread_namespace(thread_id), owner.due_key))
     return len(cancelled) + deleted
 
 
-def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool]) -> StoreEffects[int]:
+async def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool]) -> int:
     """Delete every row of this epoch that came from certain threads, and return how many.
 
     A fact that was said in several threads goes with the one that it was first said in. Facts of other threads no
@@ -90,7 +90,7 @@ def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool]) -> StoreEffec
         is_gone: Says which threads, by their ids.
     """
     owner = facts.owner
-    every: Sequence[list[Item]] = yield from side_by_side(*(read_rows(owner, kind) for kind in _OF_THREADS))
+    every: Sequence[list[Item]] = await side_by_side(*(read_rows(owner, kind) for kind in _OF_THREADS))
     profile, *found = every
     rows = [item for items in found for item in items if is_gone(_thread_of(item))]
     stay = {fact.id for fact in facts.rows.values() if not is_gone(fact.thread_id)}
@@ -98,16 +98,16 @@ def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool]) -> StoreEffec
     facts.said = {key: each.without_threads(is_gone) for key, each in facts.said.items() if key not in ids}
     if not rows:
         return 0
-    yield from write_lines(owner, {}, dict.fromkeys(item.key for item in rows if item.namespace[-1] == "journal"))
-    yield [
+    await write_lines(owner, {}, dict.fromkeys(item.key for item in rows if item.namespace[-1] == "journal"))
+    await ask(
         *(delete(item.namespace, item.key) for item in (*profile, *rows) if item.namespace[-1] != "journal"),
         delete(owner.namespace("journal"), PROGRESS_KEY),
-    ]
+    )
     return len(rows)
 
 
 @transaction
-def erase_fact(owner: Owner, fact_id: str, now: float) -> StoreEffects[Chain]:
+async def erase_fact(owner: Owner, fact_id: str, now: float) -> Chain:
     """Erase one fact, also one that is only history, wherever memory of this agent holds what it said.
 
     With it go the facts that it corrected and that corrected it, all their revisions and confirmations. Journal and
@@ -127,18 +127,18 @@ def erase_fact(owner: Owner, fact_id: str, now: float) -> StoreEffects[Chain]:
     Raises:
         FactNotFound: If no fact has or had the id.
     """
-    facts = yield from read_fact_set(owner, now=iso_time(now))
+    facts = await read_fact_set(owner, now=iso_time(now))
     chain = facts.chain_with(fact_id)
     facts.erase(chain)
-    yield from _forget_words(facts, chain.is_in, partial(chain.is_told_in, is_source=True))
+    await _forget_words(facts, chain.is_in, partial(chain.is_told_in, is_source=True))
     return chain
 
 
-def _forget_words(
+async def _forget_words(
     facts: FactSet,
     is_gone: Callable[[str, StoredMessage], bool],
     is_told: Callable[[str], bool],
-) -> StoreEffects[None]:
+) -> None:
     """Write what became of facts, and take what tells of some out of journal, pending updates and profile.
 
     What history told of them is told again.
@@ -149,50 +149,50 @@ def _forget_words(
         is_told: Says which sections go.
     """
     owner = facts.owner
-    gone = find_gone((yield from _read_conversations(owner)), is_gone)
+    gone = find_gone(await _read_conversations(owner), is_gone)
     if gone:
         facts.bar_messages(gone)
-    yield from save(facts)
-    changed = yield from redact_journal(owner, gone)
-    yield from outbox.redact(owner, gone)
-    yield from untell(owner, changed, is_told)
+    await save(facts)
+    changed = await redact_journal(owner, gone)
+    await outbox.redact(owner, gone)
+    await untell(owner, changed, is_told)
 
 
-def threads_telling(owner: Owner, chain: Chain) -> StoreEffects[frozenset[str]]:
+async def threads_telling(owner: Owner, chain: Chain) -> frozenset[str]:
     """Return the threads that hold the words of facts, as far as the journal and pending updates tell."""
     if not chain.ids:
         return frozenset()
-    conversations = yield from _read_conversations(owner)
+    conversations = await _read_conversations(owner)
     return frozenset(chain.sources) | find_gone(conversations, chain.is_in).keys()
 
 
-def _read_conversations(owner: Owner) -> StoreEffects[list[tuple[str, tuple[StoredMessage, ...]]]]:
+async def _read_conversations(owner: Owner) -> list[tuple[str, tuple[StoredMessage, ...]]]:
     # Journal and pending updates hold a fact's words also in messages that it did not come from.
-    journal = yield from read_journal(owner)
-    entries = yield from outbox.read_entries(owner)
+    journal = await read_journal(owner)
+    entries = await outbox.read_entries(owner)
     told = [(entry.thread_id, entry.messages) for entry in journal]
     return [*told, *((entry.thread_id, entry.messages) for entry in entries)]
 
 
-def threads_feeding(user_id: str) -> StoreEffects[list[str]]:
+async def threads_feeding(user_id: str) -> list[str]:
     """Return the ids of the threads that fed this user's memory, for any agent, and nobody else's, as far as it tells.
 
     Only a turn that was written down makes a thread one of these, never an import, whatever ids its rows name.
     """
     user = Owner.of(user_id)
     named: set[str] = set()
-    for namespace in (yield from _namespaces(user)):
-        named.update(map(_thread_of, (yield from scan(namespace))))
+    for namespace in await _namespaces(user):
+        named.update(map(_thread_of, await scan(namespace)))
     fed = []
     for thread_id in sorted(each for each in named if each and not is_imported(each)):
-        owners = yield from outbox.read_owners(thread_id)
+        owners = await outbox.read_owners(thread_id)
         if owners and all(owner.segment == user.segment for owner in owners):
             fed.append(thread_id)
     return fed
 
 
 @transaction
-def erase_user(user: Owner, now: float) -> StoreEffects[int]:
+async def erase_user(user: Owner, now: float) -> int:
     """Erase everything that is remembered about a user, for every agent, and cancel what is pending.
 
     Args:
@@ -202,21 +202,21 @@ def erase_user(user: Owner, now: float) -> StoreEffects[int]:
     Returns:
         How many items were deleted.
     """
-    erased, epoch = (yield from read_control(user)).erased + 1, uuid.uuid4().hex
-    yield from change_control(
+    erased, epoch = (await read_control(user)).erased + 1, uuid.uuid4().hex
+    await change_control(
         user, epoch=epoch, epoch_at=now, erased=erased, erased_at={}, secrets=NO_SECRETS, time_zone=None,
         assistants_time_zone=None,
     )  # fmt: skip
     deleted = 0
-    for namespace in (yield from _namespaces(user)):
-        items = yield from scan(namespace)
+    for namespace in await _namespaces(user):
+        items = await scan(namespace)
         if items and namespace != user.control:
             deletes: Batch = [delete(namespace, item.key) for item in items]
             if owner := owner_of(namespace):
                 threads = {_thread_of(item) for item in items} - {""}
                 notes = [delete(thread_namespace(thread_id), owner.due_key) for thread_id in sorted(threads)]
                 deletes = [*deletes, delete(DUE, owner.due_key), *notes, revision_drop(owner)]
-            yield deletes
+            await ask(*deletes)
             deleted += len(items)
     return deleted
 

@@ -10,7 +10,7 @@ from datetime import UTC
 from typing import Final
 
 from memory.config import MemoryConfig
-from memory.door import StoreEffects, transaction
+from memory.door import transaction
 from memory.facts import rules
 from memory.facts.fact import DAY_SECONDS, moment
 from memory.facts.rows import read_fact_set, save
@@ -25,7 +25,7 @@ KINDS: Final[tuple[Kind, ...]] = ("facts", "history", "journal")
 
 
 @transaction
-def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[dict[str, int]]:
+async def clean(owner: Owner, config: MemoryConfig, now: float) -> dict[str, int]:
     """Move an owner's facts that are over into history, and delete what waited, or is kept, no longer.
 
     Args:
@@ -36,15 +36,15 @@ def clean(owner: Owner, config: MemoryConfig, now: float) -> StoreEffects[dict[s
     Returns:
         How much went: facts that are `over`, into history; what `lapsed`, `revisions` and `lines`, for good.
     """
-    facts = yield from read_fact_set(owner, now=iso_time(now), config=config)
+    facts = await read_fact_set(owner, now=iso_time(now), config=config)
     since = now - config.history_days * DAY_SECONDS if config.history_days else -math.inf
     # As times: what a program or an import wrote may have another offset than UTC.
     kept = [fact for fact in facts.past if not (at := moment(fact.updated_at)) or at.timestamp() >= since]
     old, facts.past = len(facts.past) - len(kept), kept
     over, lapsed = rules.sweep(facts, now)
-    yield from save(facts)
+    await save(facts)
     today = day_of(iso_time(now), facts.control.zone or UTC)
-    lines = yield from prune(owner, today, config.journal_days, config.journal_bytes)
+    lines = await prune(owner, today, config.journal_days, config.journal_bytes)
     done = {"over": over, "lapsed": lapsed, "revisions": old, "lines": lines}
     if any(done.values()):
         logger.info("cleaned up %s: %s", owner.due_key, done)

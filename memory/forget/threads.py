@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from memory.door import StoreEffects, delete, put, read, scan, transaction
+from memory.door import ask, delete, put, read, scan, transaction
 from memory.forms import of_item, of_items, plain
 from memory.namespaces import DELETIONS, deletion_key, erased_thread_key, erased_threads_namespace
 
@@ -21,26 +21,27 @@ class ErasedThread:
     at: float = 0.0
 
 
-def read_thread_erase(thread_id: str) -> StoreEffects[ErasedThread]:
+async def read_thread_erase(thread_id: str) -> ErasedThread:
     """Read of a thread's last erase."""
-    found = yield from read(erased_threads_namespace(thread_id), erased_thread_key(thread_id))
+    found = await read(erased_threads_namespace(thread_id), erased_thread_key(thread_id))
     return of_item(ErasedThread, found)
 
 
-def read_thread_epoch(thread_id: str) -> StoreEffects[str]:
+async def read_thread_epoch(thread_id: str) -> str:
     """Read a thread's epoch; `NEVER_ERASED` if it was not erased lately."""
-    return (yield from read_thread_erase(thread_id)).epoch
+    return (await read_thread_erase(thread_id)).epoch
 
 
 @transaction
-def write_thread_epoch(thread_id: str, epoch: str, now: float) -> StoreEffects[None]:
+async def write_thread_epoch(thread_id: str, epoch: str, now: float) -> None:
     """End the epoch of the turns of a thread that are under way now (seconds since 1970); old epochs go."""
     # A turn that is being written down is written before, or finds the new one.
     namespace = erased_threads_namespace(thread_id)
-    yield [put(namespace, erased_thread_key(thread_id), plain(ErasedThread(epoch, now)))]
+    await ask(put(namespace, erased_thread_key(thread_id), plain(ErasedThread(epoch, now))))
     # Other threads' items: an erase is the one moment at which somebody looks here, so nothing else sweeps them.
-    others = yield from scan(namespace)
-    yield [delete(namespace, item.key) for item in others if now - of_item(ErasedThread, item).at >= KEPT_SECONDS]
+    others = await scan(namespace)
+    old = [item.key for item in others if now - of_item(ErasedThread, item).at >= KEPT_SECONDS]
+    await ask(*(delete(namespace, key) for key in old))
 
 
 def erased_between(before: str, after: str) -> bool:
@@ -77,18 +78,18 @@ class Deletion:
         return deletion_key(self.thread_id, self.request)
 
 
-def record_deletion(deletion: Deletion) -> StoreEffects[None]:
+async def record_deletion(deletion: Deletion) -> None:
     """Write down that somebody who may do so asks for a thread to be deleted, or that it is."""
-    yield [put(DELETIONS, deletion.key, plain(deletion))]
+    await ask(put(DELETIONS, deletion.key, plain(deletion)))
 
 
-def drop_deletion(deletion: Deletion) -> StoreEffects[None]:
+async def drop_deletion(deletion: Deletion) -> None:
     """Drop the record: it was carried out, or refused."""
-    yield [delete(DELETIONS, deletion.key)]
+    await ask(delete(DELETIONS, deletion.key))
 
 
-def deletions_left(now: float) -> StoreEffects[list[Deletion]]:
+async def deletions_left(now: float) -> list[Deletion]:
     """Read the deletions that are not carried out though nobody may be at work on them any more."""
-    found = of_items(Deletion, (yield from scan(DELETIONS))).values()
+    found = of_items(Deletion, await scan(DELETIONS)).values()
     # A negative age was written under a clock that was ahead: nobody can tell how long ago, so it is old.
     return [one for one in found if one.state == "done" or not 0 <= now - one.at < IN_FLIGHT_SECONDS]

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from memory import prompts
 from memory.control import read_rows
-from memory.door import StoreEffects, side_by_side
+from memory.door import side_by_side
 from memory.facts.fact import Fact
 from memory.facts.rows import MemorySnapshot, read_snapshot
 from memory.forms import read_as
@@ -117,7 +117,7 @@ def render_delta(facts: Iterable[Fact], lines: Iterable[str]) -> str:
     return prompts.MEMORY_DELTA.format(memory="\n\n".join(filter(None, [told, past])))
 
 
-def read_snapshot_with(owner: Owner, lines: Sequence[Line]) -> StoreEffects[MemorySnapshot]:
+async def read_snapshot_with(owner: Owner, lines: Sequence[Line]) -> MemorySnapshot:
     """Read what may be shown of an owner's memory, with the texts of some lines of the journal, in one batch.
 
     Args:
@@ -125,7 +125,7 @@ def read_snapshot_with(owner: Owner, lines: Sequence[Line]) -> StoreEffects[Memo
         lines: Journal entries, by key, and which of their messages; those that are gone have no text.
     """
     keys = list(dict.fromkeys(entry for entry, _ in lines))
-    snapshot, items = yield from side_by_side(read_snapshot(owner), read_rows(owner, "journal", keys))
+    snapshot, items = await side_by_side(read_snapshot(owner), read_rows(owner, "journal", keys))
     wanted = {line for _, line in lines}
     texts = {
         document.id: text

@@ -14,7 +14,7 @@ from langgraph.store.base import Item, PutOp
 from pydantic import Field
 
 from memory.control import INITIAL_EPOCH, Control, count_edit, read_control, read_rows, write_rows
-from memory.door import StoreEffects, delete, put, read, scan, side_by_side, transaction
+from memory.door import ask, delete, put, read, scan, side_by_side, transaction
 from memory.forms import of_item, of_items, plain
 from memory.journal.entry import JournalEntry, entry_key, outdated
 from memory.namespaces import Owner
@@ -49,9 +49,9 @@ class JournalRevision:
         return frozenset(self.keys[len(self.keys) - since :]) if is_followed else None
 
 
-def read_revision(owner: Owner) -> StoreEffects[JournalRevision]:
+async def read_revision(owner: Owner) -> JournalRevision:
     """Read the journal's revision; a garbled one is none, and all is read again."""
-    control, item = yield from side_by_side(read_control(owner), read(owner.control, _revision_key(owner)))
+    control, item = await side_by_side(read_control(owner), read(owner.control, _revision_key(owner)))
     return replace(of_item(JournalRevision, item), epoch=control.epoch, edit=control.edit)
 
 
@@ -64,9 +64,9 @@ def _revision_key(owner: Owner) -> str:
     return f"journal.{owner.agent_name}"  # a user's agents share their control
 
 
-def write_lines(
+async def write_lines(
     owner: Owner, before: Mapping[str, JournalEntry], after: Mapping[str, JournalEntry | None]
-) -> StoreEffects[None]:
+) -> None:
     """Write what becomes of entries, by their keys, as a part of what a caller writes, with the revision.
 
     Where something waits that was told, that counts as an edit by hand: by it, who holds the journal in memory, and the
@@ -80,17 +80,17 @@ def write_lines(
     changed = {key: each for key, each in after.items() if before.get(key, before) != each}
     if not changed:
         return
-    revision = (yield from read_revision(owner)).changed(sorted(changed))
-    yield from write_rows(owner, "journal", {key: plain(each) if each else None for key, each in changed.items()})
-    yield [put(owner.control, _revision_key(owner), plain(revision))]
+    revision = (await read_revision(owner)).changed(sorted(changed))
+    await write_rows(owner, "journal", {key: plain(each) if each else None for key, each in changed.items()})
+    await ask(put(owner.control, _revision_key(owner), plain(revision)))
     told = {(key, one.id) for key, each in before.items() for one in each.messages if one.id not in each.held}
     if any((key, one) in told for key, each in changed.items() if each for one in each.held):
-        yield from count_edit(owner)
+        await count_edit(owner)
 
 
-def read_held(
+async def read_held(
     owner: Owner, thread_id: str, message_ids: Iterable[str], *, whole_thread: bool
-) -> StoreEffects[dict[str, JournalEntry]]:
+) -> dict[str, JournalEntry]:
     """Read what the journal has of some messages, by key, and in the same batch the revision that a write will read.
 
     Args:
@@ -101,11 +101,11 @@ def read_held(
     """
     keys, where = [entry_key(thread_id, each) for each in message_ids], {"thread_id": thread_id}
     found = read_rows(owner, "journal", where=where) if whole_thread else read_rows(owner, "journal", keys)
-    items, _ = yield from side_by_side(found, read_revision(owner))
+    items, _ = await side_by_side(found, read_revision(owner))
     return entries_in(items)
 
 
-def tell(owner: Owner, held: Mapping[str, JournalEntry], fresh: Iterable[JournalEntry]) -> StoreEffects[None]:
+async def tell(owner: Owner, held: Mapping[str, JournalEntry], fresh: Iterable[JournalEntry]) -> None:
     """Have the journal tell the fresh entries too, as a part of what a caller writes; each message stands once.
 
     Args:
@@ -120,10 +120,10 @@ def tell(owner: Owner, held: Mapping[str, JournalEntry], fresh: Iterable[Journal
         key = homes.get((entry.thread_id, entry.messages[0].id), entry.key)
         stored = after.get(key)
         after[key] = stored.joined(entry) if stored else entry
-    yield from write_lines(owner, held, after)
+    await write_lines(owner, held, after)
 
 
-def hold_repeats(owner: Owner, before: Control) -> StoreEffects[None]:
+async def hold_repeats(owner: Owner, before: Control) -> None:
     """Let the lines wait that repeat a secret, as a part of the transaction in which that became known.
 
     Only then the whole journal is read.
@@ -132,30 +132,30 @@ def hold_repeats(owner: Owner, before: Control) -> StoreEffects[None]:
         owner: Whose journal.
         before: The user's control as it was before.
     """
-    control = yield from read_control(owner)
+    control = await read_control(owner)
     if control.secrets == before.secrets:
         return
-    told = {each.key: each for each in (yield from read_journal(owner))}
-    yield from write_lines(owner, told, {key: each.screened((), control.secrets) for key, each in told.items()})
+    told = {each.key: each for each in await read_journal(owner)}
+    await write_lines(owner, told, {key: each.screened((), control.secrets) for key, each in told.items()})
 
 
 @transaction
-def append(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[None]:
+async def append(owner: Owner, entries: Sequence[JournalEntry]) -> None:
     """Write the entries; one that is there already gains the messages that it lacks (`JournalEntry.joined`)."""
     if entries:
-        held = yield from read_journal_entries(owner, [entry.key for entry in entries])
-        yield from tell(owner, {each.key: each for each in held}, entries)
+        held = await read_journal_entries(owner, [entry.key for entry in entries])
+        await tell(owner, {each.key: each for each in held}, entries)
 
 
-def read_journal(owner: Owner) -> StoreEffects[list[JournalEntry]]:
+async def read_journal(owner: Owner) -> list[JournalEntry]:
     """Read all entries, oldest first."""
-    found = entries_in((yield from read_rows(owner, "journal"))).values()
+    found = entries_in(await read_rows(owner, "journal")).values()
     return sorted(found, key=lambda entry: (entry.day, entry.messages[0].time, entry.key))
 
 
-def read_journal_entries(owner: Owner, keys: Sequence[str]) -> StoreEffects[list[JournalEntry]]:
+async def read_journal_entries(owner: Owner, keys: Sequence[str]) -> list[JournalEntry]:
     """Read the entries of these keys, in their order; those that are gone are left out."""
-    return [*entries_in((yield from read_rows(owner, "journal", keys))).values()]
+    return [*entries_in(await read_rows(owner, "journal", keys)).values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,16 +173,16 @@ class JournalView:
     is_whole: bool
 
 
-def read_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[JournalView]:
+async def read_view(owner: Owner, known: JournalView | None = None) -> JournalView:
     """Read the journal, or only what was written since a view, where the journal still knows what that was.
 
     Args:
         owner: Whose journal.
         known: What the caller has. A revision that cannot be followed reads everything.
     """
-    now = yield from read_revision(owner)
+    now = await read_revision(owner)
     keys = now.keys_since(known.revision) if known else None
-    entries = entries_in((yield from read_rows(owner, "journal", None if keys is None else sorted(keys))))
+    entries = entries_in(await read_rows(owner, "journal", None if keys is None else sorted(keys)))
     return JournalView(now, {**dict.fromkeys(keys or ()), **entries}, is_whole=keys is None)
 
 
@@ -191,17 +191,17 @@ def entries_in(items: Iterable[Item]) -> dict[str, JournalEntry]:
     return {key: replace(entry, place=key) for key, entry in of_items(JournalEntry, items).items()}
 
 
-def prune(owner: Owner, today: str, days: int, max_bytes: int) -> StoreEffects[int]:
+async def prune(owner: Owner, today: str, days: int, max_bytes: int) -> int:
     """Delete the entries that are kept no longer (`memory.journal.entry.outdated`), and return how many."""
-    held = entries_in((yield from scan(owner.namespace("journal"))))
+    held = entries_in(await scan(owner.namespace("journal")))
     gone = outdated(held, today, days, max_bytes)
-    yield from write_lines(owner, held, dict.fromkeys(gone))
+    await write_lines(owner, held, dict.fromkeys(gone))
     return len(gone)
 
 
-def redact_journal(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[list[JournalEntry]]:
+async def redact_journal(owner: Owner, gone: Mapping[str, Collection[str]]) -> list[JournalEntry]:
     """Take messages, by thread, out of the journal, and entries that hold nothing else; return those that changed."""
-    held = entries_in((yield from read_rows(owner, "journal")))
+    held = entries_in(await read_rows(owner, "journal"))
     left = {key: entry.without(gone.get(entry.thread_id, ())) for key, entry in held.items()}
-    yield from write_lines(owner, held, left)
+    await write_lines(owner, held, left)
     return [entry for key, entry in held.items() if left[key] != entry]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from memory.config import HOLDS, Hold
 from memory.control import count_edit, write_rows
-from memory.door import StoreEffects, side_by_side, transaction
+from memory.door import side_by_side, transaction
 from memory.facts.chain import Chain, linked
 from memory.facts.fact import HELD, may_be_used
 from memory.facts.fact_set import FactSet
@@ -47,13 +47,13 @@ class Untold(NamedTuple):
     is_asked: bool = False
 
 
-def read_past(owner: Owner) -> StoreEffects[list[JournalEntry]]:
+async def read_past(owner: Owner) -> list[JournalEntry]:
     """Read what of an owner's journal may be told again, oldest first."""
-    entries, facts = yield from side_by_side(read_journal(owner), read_fact_set(owner))
+    entries, facts = await side_by_side(read_journal(owner), read_fact_set(owner))
     return _told_of(facts, entries)
 
 
-def read_tellable_view(owner: Owner, known: JournalView | None = None) -> StoreEffects[JournalView]:
+async def read_tellable_view(owner: Owner, known: JournalView | None = None) -> JournalView:
     """Read what of the journal may be told again, or what changed of that since a view.
 
     Args:
@@ -61,7 +61,7 @@ def read_tellable_view(owner: Owner, known: JournalView | None = None) -> StoreE
         known: What the caller has; after an edit by hand, everything is read anew.
     """
     # An edit in between is seen by the next look, as it is counted again at its end.
-    view, facts = yield from side_by_side(read_view(owner, known), read_fact_set(owner))
+    view, facts = await side_by_side(read_view(owner, known), read_fact_set(owner))
     told = {entry.place: entry for entry in _told_of(facts, list(filter(None, view.entries.values())))}
     return replace(view, entries={key: told.get(key) for key in view.entries})
 
@@ -77,9 +77,9 @@ def _told_of(facts: FactSet, entries: Sequence[JournalEntry]) -> list[JournalEnt
     return list(filter(None, left))
 
 
-def read_untold(owner: Owner, entries: Sequence[JournalEntry]) -> StoreEffects[list[Untold]]:
+async def read_untold(owner: Owner, entries: Sequence[JournalEntry]) -> list[Untold]:
     """Read what nothing may tell of each entry."""
-    return untold_of((yield from read_fact_set(owner)), entries)
+    return untold_of(await read_fact_set(owner), entries)
 
 
 def untold_of(facts: FactSet, entries: Sequence[JournalEntry]) -> list[Untold]:
@@ -157,7 +157,7 @@ def _lifted(entry: JournalEntry, told: dict[Place, frozenset[str]], released: se
 
 
 @transaction
-def write_answer(owner: Owner, entries: Iterable[JournalEntry], *, yes: bool | None, now: str) -> StoreEffects[None]:
+async def write_answer(owner: Owner, entries: Iterable[JournalEntry], *, yes: bool | None, now: str) -> None:
     """Write what the user says about entries that wait: they may be told again, or not. The last answer counts.
 
     Args:
@@ -168,9 +168,9 @@ def write_answer(owner: Owner, entries: Iterable[JournalEntry], *, yes: bool | N
     """
     keys = [_answer_key(entry, one) for entry in entries for one in entry.screened().held]
     if keys:
-        yield from write_rows(owner, "history", dict.fromkeys(keys, None if yes is None else {"yes": yes, "at": now}))
+        await write_rows(owner, "history", dict.fromkeys(keys, None if yes is None else {"yes": yes, "at": now}))
         # Who read the journal before this has to read it again, and prompts that show the lines choose anew.
-        yield from count_edit(owner)
+        await count_edit(owner)
 
 
 def _answer_key(entry: JournalEntry, message_id: str) -> str:

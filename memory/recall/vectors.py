@@ -21,7 +21,7 @@ from typing import Any, Final, Self
 from langgraph.store.base import Item
 
 from memory.control import read_rows, write_rows
-from memory.door import StoreEffects, scan, side_by_side, transaction
+from memory.door import scan, side_by_side, transaction
 from memory.facts.fact import from_item
 from memory.facts.rows import read_fact_set
 from memory.forms import read_as
@@ -153,10 +153,10 @@ def vector_key(text: str) -> str:
     return digest("vector", text)[:24]
 
 
-def read_vectors(owner: Owner, embedder: str) -> StoreEffects[dict[str, bytes]]:
+async def read_vectors(owner: Owner, embedder: str) -> dict[str, bytes]:
     """Read the vectors of one embedder, as they are kept, by `vector_key`; those of another length are left out."""
     found: dict[str, bytes] = {}
-    for item in (yield from read_rows(owner, "vectors")):
+    for item in await read_rows(owner, "vectors"):
         found.update(_kept_in(item, embedder))
     length = len(next(iter(found.values()), b""))
     return {key: vector for key, vector in found.items() if len(vector) == length}
@@ -178,7 +178,7 @@ _Texts = Mapping[tuple[str, str], Sequence[str]]
 """What an index has of items, by their kind and key."""
 
 
-def make_vectors(owner: Owner, embedder: str, embed: Callable[[Sequence[str]], Sequence[bytes]]) -> StoreEffects[int]:
+async def make_vectors(owner: Owner, embedder: str, embed: Callable[[Sequence[str]], Sequence[bytes]]) -> int:
     """Make the vectors that an owner's active facts and journal entries lack, drop those of nothing; return how many.
 
     What nothing may tell of is sent to no embedder: what a deleted fact came from, and what waits for the user's yes.
@@ -188,35 +188,35 @@ def make_vectors(owner: Owner, embedder: str, embed: Callable[[Sequence[str]], S
         embedder: The embedder's name; vectors of another one are made anew.
         embed: Returns the vectors of texts, as they are kept; it may block.
     """
-    facts, stored = yield from side_by_side(read_fact_set(owner, is_light=True), scan(owner.namespace("vectors")))
-    journal = yield from read_past(owner)
+    facts, stored = await side_by_side(read_fact_set(owner, is_light=True), scan(owner.namespace("vectors")))
+    journal = await read_past(owner)
     texts: _Texts = {
         **{("facts", facts.key_of(fact.id)): (fact.content,) for fact in facts.active()},
         **{("journal", entry.key): _of_entry(entry) for entry in journal},
     }
     there = {item.key: _kept_in(item, embedder).keys() for item in stored}
     if orphans := there.keys() - {vectors_key(*name) for name in texts}:
-        yield from _drop(owner, orphans)
+        await _drop(owner, orphans)
     made = 0
     lacking = [name for name, said in texts.items() if there.get(vectors_key(*name)) != set(map(vector_key, said))]
     for start in range(0, len(lacking), _ITEMS_AT_ONCE):
         some = {name: texts[name] for name in lacking[start : start + _ITEMS_AT_ONCE]}
         wanted = list(dict.fromkeys(text for said in some.values() for text in said))
         vectors = dict(zip(wanted, embed(wanted), strict=True))
-        yield from _write(owner, embedder, some, vectors)
+        await _write(owner, embedder, some, vectors)
         made += len(wanted)
     return made
 
 
 @transaction
-def _drop(owner: Owner, keys: Iterable[str]) -> StoreEffects[None]:
-    yield from write_rows(owner, "vectors", dict.fromkeys(keys))
+async def _drop(owner: Owner, keys: Iterable[str]) -> None:
+    await write_rows(owner, "vectors", dict.fromkeys(keys))
 
 
 @transaction
-def _write(owner: Owner, embedder: str, texts: _Texts, vectors: Mapping[str, bytes]) -> StoreEffects[None]:
+async def _write(owner: Owner, embedder: str, texts: _Texts, vectors: Mapping[str, bytes]) -> None:
     """Write the vectors of items, but of what was erased, or says something else, since they were read."""
-    found = yield from side_by_side(
+    found = await side_by_side(
         read_rows(owner, "facts", [key for kind, key in texts if kind == "facts"]),
         read_rows(owner, "journal", [key for kind, key in texts if kind == "journal"]),
     )
@@ -229,7 +229,7 @@ def _write(owner: Owner, embedder: str, texts: _Texts, vectors: Mapping[str, byt
         # An entry may hold more than may be told of it.
         if set(said) <= set(there.get(name, ()))
     }
-    yield from write_rows(owner, "vectors", rows)
+    await write_rows(owner, "vectors", rows)
 
 
 def _indexed_of(item: Item) -> Sequence[str]:

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from langchain_core.language_models import BaseChatModel
 
 from memory.config import MemoryConfig, zone_named
-from memory.door import StoreEffects, put, read, transaction
+from memory.door import StoreEffects, ask, put, read, transaction
 from memory.message import iso_time
 from memory.namespaces import Owner
 
@@ -79,7 +79,7 @@ def day_at(now: float, config: MemoryConfig) -> tuple[str, float]:
     return today.isoformat(), datetime.combine(today + timedelta(days=1), time.min, zone).timestamp()
 
 
-def spend(owner: Owner, config: MemoryConfig, now: float, *, has_begun: bool = False) -> StoreEffects[float | None]:
+async def spend(owner: Owner, config: MemoryConfig, now: float, *, has_begun: bool = False) -> float | None:
     """Count a model call that is about to be made, unless the user's budget of the day is used up.
 
     Args:
@@ -91,21 +91,21 @@ def spend(owner: Owner, config: MemoryConfig, now: float, *, has_begun: bool = F
     Returns:
         Until when no call may be made, in seconds since the epoch; `None` if this one may.
     """
-    return (yield from _spend(owner, config, now, has_begun)) if config.budget_calls else None
+    return await _spend(owner, config, now, has_begun) if config.budget_calls else None
 
 
 @transaction
-def _spend(owner: Owner, config: MemoryConfig, now: float, has_begun: bool) -> StoreEffects[float | None]:
+async def _spend(owner: Owner, config: MemoryConfig, now: float, has_begun: bool) -> float | None:
     day, ends = day_at(now, config)
-    spent = yield from read_spent(owner, day)
+    spent = await read_spent(owner, day)
     if spent >= config.budget_calls and not has_begun:
         return ends
-    yield [put(owner.control, _KEY, {"day": day, "calls": spent + 1})]
+    await ask(put(owner.control, _KEY, {"day": day, "calls": spent + 1}))
     return None
 
 
-def read_spent(owner: Owner, day: str) -> StoreEffects[int]:
+async def read_spent(owner: Owner, day: str) -> int:
     """Read how many calls were made of a user's budget on a day (ISO 8601); what a hand garbled counts as none."""
-    item = yield from read(owner.control, _KEY)
+    item = await read(owner.control, _KEY)
     calls = item.value.get("calls") if item and item.value.get("day") == day else 0
     return max(0, calls) if isinstance(calls, int) else 0

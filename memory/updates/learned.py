@@ -13,7 +13,7 @@ from langgraph.store.base import Op
 
 from memory.config import MemoryConfig
 from memory.control import read_rows, write_rows
-from memory.door import StoreEffects, put, read
+from memory.door import ask, put, read
 from memory.facts import rules
 from memory.facts.rows import read_fact_set, save
 from memory.forms import of_item, plain
@@ -55,9 +55,9 @@ class ThreadNote:
         return put(thread_namespace(thread_id), owner.due_key, plain(self))
 
 
-def note_learned(owner: Owner, thread_id: str, entries: Iterable[Entry]) -> StoreEffects[None]:
+async def note_learned(owner: Owner, thread_id: str, entries: Iterable[Entry]) -> None:
     """Note in a thread that these entries of it were learned."""
-    note = of_item(ThreadNote, (yield from read(thread_namespace(thread_id), owner.due_key)))
+    note = of_item(ThreadNote, await read(thread_namespace(thread_id), owner.due_key))
     turns = {turn.key: turn for turn in note.learned}
     for entry in entries:
         if entry.kind == "turn":
@@ -66,16 +66,16 @@ def note_learned(owner: Owner, thread_id: str, entries: Iterable[Entry]) -> Stor
                 said.insert(0, Said(BEGINNING + entry.first, "assistant", seen=True))
             turn = LearnedTurn(entry.created, tuple(said), entry.edited_away, entry.overlapped)
             turns[turn.key] = turn
-    yield [note.with_learned(turns.values()).put(owner, thread_id)]
+    await ask(note.with_learned(turns.values()).put(owner, thread_id))
 
 
 def _digest(message: StoredMessage) -> str:
     return digest(message.text)[:12] if message.role != "assistant" else ""
 
 
-def go_on_from(
+async def go_on_from(
     draft: Entry, view: ThreadView, pending: dict[str, Entry], note: ThreadNote, config: MemoryConfig
-) -> StoreEffects[tuple[dict[str, Entry], ThreadNote]]:
+) -> tuple[dict[str, Entry], ThreadNote]:
     """Have facts follow the branch that a thread goes on from, and the newest words of its messages.
 
     Args:
@@ -109,25 +109,25 @@ def go_on_from(
     # What was left has taught nothing: said again, the same words are read again.
     left = {words_of[each] for each in gone}
     unread = {flush_hash(one.role, one.text) for one, words in said.items() if words in left or one.id in rewritten}
-    flushed = (yield from read_flushed(draft.owner, draft.thread_id)) if unread else {}
+    flushed = await read_flushed(draft.owner, draft.thread_id) if unread else {}
     if not unread.isdisjoint(flushed):
-        yield from write_flushed(draft.owner, draft.thread_id, [each for each in flushed if each not in unread])
+        await write_flushed(draft.owner, draft.thread_id, [each for each in flushed if each not in unread])
     if was != gone or rewritten:
-        facts = yield from read_fact_set(draft.owner, now=iso_time(draft.created), config=config)
+        facts = await read_fact_set(draft.owner, now=iso_time(draft.created), config=config)
         rules.follow_branch(facts, draft.thread_id, gone, was - gone, rewritten)
-        yield from save(facts)
+        await save(facts)
     return pending, note
 
 
-def read_flushed(owner: Owner, thread_id: str) -> StoreEffects[dict[str, None]]:
+async def read_flushed(owner: Owner, thread_id: str) -> dict[str, None]:
     """Read the hashes of what was flushed in a thread, in the order in which it was, to be looked up."""
-    found = [item.value.get("hashes") for item in (yield from read_rows(owner, "seen", [_flushed_key(thread_id)]))]
+    found = [item.value.get("hashes") for item in await read_rows(owner, "seen", [_flushed_key(thread_id)])]
     return {str(each): None for hashes in found if isinstance(hashes, list) for each in hashes}
 
 
-def write_flushed(owner: Owner, thread_id: str, flushed: Sequence[str]) -> StoreEffects[None]:
+async def write_flushed(owner: Owner, thread_id: str, flushed: Sequence[str]) -> None:
     """Write what was flushed in a thread: it is never read again."""
-    yield from write_rows(owner, "seen", {_flushed_key(thread_id): {"thread_id": thread_id, "hashes": [*flushed]}})
+    await write_rows(owner, "seen", {_flushed_key(thread_id): {"thread_id": thread_id, "hashes": [*flushed]}})
 
 
 def _flushed_key(thread_id: str) -> str:

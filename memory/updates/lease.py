@@ -14,7 +14,7 @@ from typing import Final
 
 from langgraph.store.base import Op
 
-from memory.door import StoreEffects, put, read
+from memory.door import put, read
 from memory.forms import of_item, plain
 from memory.namespaces import Owner
 
@@ -98,6 +98,6 @@ class Lease:
         return self.token not in me.under_way if self.pid == me.pid else not me.is_alive(self.pid)
 
 
-def read_lease(owner: Owner) -> StoreEffects[Lease]:
+async def read_lease(owner: Owner) -> Lease:
     """Read who works for the user; what cannot be read is nobody's."""
-    return of_item(Lease, (yield from read(owner.control, _KEY)))
+    return of_item(Lease, await read(owner.control, _KEY))

@@ -15,7 +15,18 @@ from pydantic import Field
 
 from memory.config import MemoryConfig
 from memory.control import Control, read_control
-from memory.door import StoreEffects, delete, list_namespaces, put, read, read_many, scan, side_by_side, transaction
+from memory.door import (
+    StoreEffects,
+    ask,
+    delete,
+    list_namespaces,
+    put,
+    read,
+    read_many,
+    scan,
+    side_by_side,
+    transaction,
+)
 from memory.forget.threads import ErasedThread, erased_between, read_thread_erase
 from memory.forms import of_item, plain, read_as
 from memory.namespaces import DUE, Kind, Owner, owner_of, thread_namespace
@@ -59,14 +70,14 @@ class Late:
 
 
 @transaction
-def record(
+async def record(
     draft: Entry,
     view: ThreadView | None = None,
     *,
     thread_epoch: str = "",
     late: Late | None = None,
     config: MemoryConfig = MemoryConfig(),  # noqa: B008 - a frozen value
-) -> StoreEffects[Entry | None]:
+) -> Entry | None:
     """Write down an update: whose thread it is, the entry, its due marker. Writing it down twice changes nothing.
 
     Args:
@@ -83,7 +94,7 @@ def record(
         erased since the thread's epoch, or while the user has learning paused.
     """
     owner = draft.owner
-    control, erase, stored, (noted, marker) = yield from side_by_side(
+    control, erase, stored, (noted, marker) = await side_by_side(
         read_control(owner),
         read_thread_erase(draft.thread_id),
         read_entries(owner, [draft.key] if view is None else None),
@@ -116,19 +127,19 @@ def record(
         said = (replace(each, text=words.get(each.id, each.text)) for each in one.messages)
         of_thread[one.key] = replace(one, messages=tuple(said))
     if view is not None:
-        of_thread, note = yield from go_on_from(entry, view, of_thread, note, config)
+        of_thread, note = await go_on_from(entry, view, of_thread, note, config)
     if not noted or note != before:
-        yield [note.put(owner, entry.thread_id)]
-    yield from change(owner, stored, [*stored, *of_thread.values()])
+        await ask(note.put(owner, entry.thread_id))
+    await change(owner, stored, [*stored, *of_thread.values()])
     # With one more entry the marker is due no later than before.
-    yield [put(DUE, owner.due_key, {"due": min(_due_of(marker, entry.due), entry.due)})]
+    await ask(put(DUE, owner.due_key, {"due": min(_due_of(marker, entry.due), entry.due)}))
     return entry
 
 
-def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffects[list[Entry]]:
+async def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> list[Entry]:
     """Read the entries of an owner, all or those with the given keys, in the order in which they were written down."""
     namespace, entries = owner.namespace("outbox"), list[Entry]()
-    items = (yield from scan(namespace)) if keys is None else (yield from read_many(namespace, keys))
+    items = await scan(namespace) if keys is None else await read_many(namespace, keys)
     for item in filter(None, items):
         with suppress(ValueError):
             entry = read_as(Entry, item.value)
@@ -140,7 +151,7 @@ def read_entries(owner: Owner, keys: Sequence[str] | None = None) -> StoreEffect
     return sorted(entries, key=AGE)
 
 
-def change(owner: Owner, before: Iterable[Entry], after: Iterable[Entry]) -> StoreEffects[None]:
+async def change(owner: Owner, before: Iterable[Entry], after: Iterable[Entry]) -> None:
     """Write what differs between some entries that an owner had and has; of one key the last counts.
 
     The due marker is left as it is: it may be due too early, which costs one look.
@@ -148,27 +159,27 @@ def change(owner: Owner, before: Iterable[Entry], after: Iterable[Entry]) -> Sto
     namespace = owner.namespace("outbox")
     was, now = ({entry.key: entry for entry in entries} for entries in (before, after))
     changed = [put(namespace, key, plain(entry)) for key, entry in now.items() if was.get(key) != entry]
-    yield [*changed, *(delete(namespace, key) for key in was if key not in now)]
+    await ask(*changed, *(delete(namespace, key) for key in was if key not in now))
 
 
-def mark(owner: Owner, entries: Collection[Entry]) -> StoreEffects[None]:
+async def mark(owner: Owner, entries: Collection[Entry]) -> None:
     """Write when the next of these, which are all of the owner's entries, is due."""
     due = min((entry.due for entry in entries if entry.state != "dead"), default=None)
-    yield [delete(DUE, owner.due_key) if due is None else put(DUE, owner.due_key, {"due": due})]
+    await ask(delete(DUE, owner.due_key) if due is None else put(DUE, owner.due_key, {"due": due}))
 
 
-def rewrite(owner: Owner, becomes: Callable[[Entry], Entry | None]) -> StoreEffects[list[Entry]]:
+async def rewrite(owner: Owner, becomes: Callable[[Entry], Entry | None]) -> list[Entry]:
     """Write what each of an owner's entries becomes, and return those that change; `None` deletes one."""
-    entries = yield from read_entries(owner)
+    entries = await read_entries(owner)
     # An entry whose new key is taken already is dropped for the one that is there: of one key the last counts.
     after = sorted(((entry, becomes(entry)) for entry in entries), key=lambda pair: pair[0] == pair[1])
     left = [now for _, now in after if now]
-    yield from change(owner, entries, left)
-    yield from mark(owner, left)
+    await change(owner, entries, left)
+    await mark(owner, left)
     return [entry for entry, now in after if entry != now]
 
 
-def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[None]:
+async def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> None:
     """Take messages, by thread, out of what is pending: whoever has asked a model about them finds them changed."""
 
     def without(entry: Entry) -> Entry | None:
@@ -177,7 +188,7 @@ def redact(owner: Owner, gone: Mapping[str, Collection[str]]) -> StoreEffects[No
             return replace(entry, messages=kept)
         return None
 
-    yield from rewrite(owner, without)
+    await rewrite(owner, without)
 
 
 @transaction
@@ -197,14 +208,14 @@ def _due_of(marker: Item | None, default: float) -> float:
     return float(due) if isinstance(due, int | float) else default
 
 
-def due_owners(now: float) -> StoreEffects[list[Owner]]:
+async def due_owners(now: float) -> list[Owner]:
     """Read the owners whose marker is due at `now` (seconds since the epoch)."""
-    return _owners(item for item in (yield from scan(DUE)) if _due_of(item, 0.0) <= now)
+    return _owners(item for item in await scan(DUE) if _due_of(item, 0.0) <= now)
 
 
-def read_owners(thread_id: str) -> StoreEffects[list[Owner]]:
+async def read_owners(thread_id: str) -> list[Owner]:
     """Read whose memory a thread fed."""
-    return _owners((yield from scan(thread_namespace(thread_id))))
+    return _owners(await scan(thread_namespace(thread_id)))
 
 
 def _owners(items: Iterable[Item]) -> list[Owner]:
@@ -218,9 +229,9 @@ def _owners(items: Iterable[Item]) -> list[Owner]:
     return found
 
 
-def owners_with(*kinds: Kind) -> StoreEffects[list[Owner]]:
+async def owners_with(*kinds: Kind) -> list[Owner]:
     """Read every owner who has items of these kinds. It lists across all users: for once a day, not for a turn."""
     found = list[tuple[str, ...]]()
     for kind in kinds:
-        found += yield from list_namespaces(MatchCondition("suffix", (kind,)))
+        found += await list_namespaces(MatchCondition("suffix", (kind,)))
     return list(dict.fromkeys(filter(None, map(owner_of, found))))

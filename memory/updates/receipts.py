@@ -5,7 +5,6 @@ from itertools import starmap
 from typing import Any, Self
 
 from memory.control import read_rows, write_rows
-from memory.door import StoreEffects
 from memory.facts.changes import Outcome, reasons
 from memory.forms import of_items, plain
 from memory.namespaces import Owner
@@ -60,15 +59,15 @@ class UpdateReceipt:
         )
 
 
-def write_receipt(owner: Owner, key: str, receipt: UpdateReceipt) -> StoreEffects[None]:
+async def write_receipt(owner: Owner, key: str, receipt: UpdateReceipt) -> None:
     """Write what an update did, as a part of what a caller writes; the oldest receipts make room."""
-    yield from write_rows(owner, "receipts", {key: plain(receipt)})
-    items = yield from read_rows(owner, "receipts")
+    await write_rows(owner, "receipts", {key: plain(receipt)})
+    items = await read_rows(owner, "receipts")
     oldest = sorted(items, key=lambda item: (str(item.value.get("time", "")), item.key))[:-MAX_RECEIPTS]
-    yield from write_rows(owner, "receipts", {item.key: None for item in oldest})
+    await write_rows(owner, "receipts", {item.key: None for item in oldest})
 
 
-def read_receipts(owner: Owner, since: str = "") -> StoreEffects[list[UpdateReceipt]]:
+async def read_receipts(owner: Owner, since: str = "") -> list[UpdateReceipt]:
     """Read the receipts of updates that ended after `since` (ISO 8601), oldest first."""
-    found = of_items(UpdateReceipt, (yield from read_rows(owner, "receipts"))).values()
+    found = of_items(UpdateReceipt, await read_rows(owner, "receipts")).values()
     return sorted((receipt for receipt in found if receipt.time > since), key=lambda receipt: receipt.time)

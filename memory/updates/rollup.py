@@ -14,7 +14,7 @@ from langgraph.store.base import Op
 
 from memory import prompts
 from memory.control import Control, read_control
-from memory.door import StoreEffects, put, read, side_by_side, transaction
+from memory.door import ask, put, read, side_by_side, transaction
 from memory.facts.changes import Section
 from memory.facts.profile import StoredSection, drop_sections, read_profile, texts_of, write_profile
 from memory.forms import of_item, plain
@@ -56,9 +56,9 @@ class Progress:
         return put(owner.namespace("journal"), PROGRESS_KEY, plain(self))
 
 
-def _read_progress(owner: Owner) -> StoreEffects[Progress]:
+async def _read_progress(owner: Owner) -> Progress:
     """Read how far the history has been told; what a hand garbled is told anew."""
-    return of_item(Progress, (yield from read(owner.namespace("journal"), PROGRESS_KEY)))
+    return of_item(Progress, await read(owner.namespace("journal"), PROGRESS_KEY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +93,16 @@ def roll_up(job: Job) -> bool:
 
 
 @transaction
-def _begin(job: Job) -> StoreEffects[_Plan | None]:
+async def _begin(job: Job) -> _Plan | None:
     """Plan what is due now that a day is over, and note that it was looked for today; `None` if nothing is due."""
     owner = job.owner
-    control, progress = yield from side_by_side(read_control(owner), _read_progress(owner))
+    control, progress = await side_by_side(read_control(owner), _read_progress(owner))
     zone = control.zone or UTC
     today = day_of(job.now(), zone)
     if progress.looked == today:
         return None
-    yield [replace(progress, looked=today).put(owner)]
-    sections = yield from read_profile(owner)
+    await ask(replace(progress, looked=today).put(owner))
+    sections = await read_profile(owner)
     section = sections.get(SECTION, StoredSection(""))
     # What a person wrote stands, and later days are added to that.
     edited = day_of(section.edited_at, zone) if section.edited_at else ""
@@ -110,7 +110,7 @@ def _begin(job: Job) -> StoreEffects[_Plan | None]:
     # An erase took the section. A day in the future was noted under a clock that was ahead: all until then would wait.
     if not text or after >= today:
         text, after = section.by_hand, anew
-    past = yield from read_past(owner)
+    past = await read_past(owner)
     over = [entry for entry in past if entry.source == "cut" and entry.written < today]
     if all(entry.written <= after for entry in over):
         return None
@@ -123,16 +123,16 @@ def _begin(job: Job) -> StoreEffects[_Plan | None]:
 
 
 @transaction
-def _end(job: Job, plan: _Plan, text: str) -> StoreEffects[bool]:
+async def _end(job: Job, plan: _Plan, text: str) -> bool:
     """Write what the model made of the days, unless something was erased, or changed by hand, since it was shown."""
     was, owner = plan.control, job.owner
-    now = yield from read_control(owner)
+    now = await read_control(owner)
     is_changed = (now.epoch, now.erased, now.edit) != (was.epoch, was.erased, was.edit)
-    if is_changed or texts_of((yield from read_profile(owner))) != plan.profile:
+    if is_changed or texts_of(await read_profile(owner)) != plan.profile:
         return False
     told = Section(name=SECTION, text=without_suspects(text))
-    yield from write_profile(owner, [told], job.now())
-    yield [plan.reached.put(owner)]
+    await write_profile(owner, [told], job.now())
+    await ask(plan.reached.put(owner))
     return True
 
 
@@ -180,7 +180,7 @@ def fold_in(model: BaseChatModel, existing: str, entries: Sequence[JournalEntry]
     return text
 
 
-def untell(owner: Owner, changed: Iterable[JournalEntry], is_told: Callable[[str], bool]) -> StoreEffects[None]:
+async def untell(owner: Owner, changed: Iterable[JournalEntry], is_told: Callable[[str], bool]) -> None:
     """Drop what of the profile tells of something that was erased; recent history is told anew from what is left.
 
     Args:
@@ -188,6 +188,6 @@ def untell(owner: Owner, changed: Iterable[JournalEntry], is_told: Callable[[str
         changed: The journal entries that it was erased from, as they were.
         is_told: Says by its text which sections tell of it.
     """
-    until = (yield from _read_progress(owner)).until
+    until = (await _read_progress(owner)).until
     was_told = any(entry.source == "cut" and entry.written <= until for entry in changed)
-    yield from drop_sections(owner, lambda name, text: (was_told and name == SECTION) or is_told(text))
+    await drop_sections(owner, lambda name, text: (was_told and name == SECTION) or is_told(text))

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from memory.config import stricter
 from memory.control import INITIAL_EPOCH, Control, read_control
-from memory.door import StoreEffects, read, scan, side_by_side, transaction
+from memory.door import StoreEffects, ask, read, scan, side_by_side, transaction
 from memory.extraction.extraction import extract_facts
 from memory.facts.applying import change_facts
 from memory.facts.changes import Extraction
@@ -129,10 +129,10 @@ class Drain(Job):
             self.worker.under_way.discard(self.token)
 
     @transaction
-    def _begin(self) -> StoreEffects[_Claim | None]:
+    async def _begin(self) -> _Claim | None:
         """Delete what an erase has cancelled, take the user if there is anything to read, and return what is first."""
         # What `_read` reads of one conversation comes in this batch, too.
-        control, stored, *_ = yield from side_by_side(
+        control, stored, *_ = await side_by_side(
             read_control(self.owner),
             outbox.read_entries(self.owner),
             read_lease(self.owner),
@@ -142,8 +142,8 @@ class Drain(Job):
         )
         self._left = [entry for entry in stored if entry.epoch == control.epoch]
         self.cancelled = len(stored) - len(self._left)
-        yield from outbox.change(self.owner, stored, self._left)
-        yield from outbox.mark(self.owner, self._left)
+        await outbox.change(self.owner, stored, self._left)
+        await outbox.mark(self.owner, self._left)
         now, config = self.clock(), self.config
         asked = [entry for entry in self._left if self.only in (None, entry.thread_id)]
         ready = [entry for entry in asked if entry.is_ready(now, config, is_woken=self.is_woken)]
@@ -156,10 +156,10 @@ class Drain(Job):
             self._goes_on = quiet_from
             return None
         self._batches = together(ready, config)
-        yield from self._hold([entry.key for entry in self._batches[0]], is_new=True)
-        return (yield from self._read(self._batches[0], 0))
+        await self._hold([entry.key for entry in self._batches[0]], is_new=True)
+        return await self._read(self._batches[0], 0)
 
-    def _next(self, at: int) -> StoreEffects[_Claim | None]:
+    async def _next(self, at: int) -> _Claim | None:
         """Return what a model is asked about next, and go on with the user; or give them back, if nothing is left.
 
         Args:
@@ -169,21 +169,21 @@ class Drain(Job):
             LeaseLost: If another worker has the user now: nothing of the transaction is written.
         """
         for place, batch in [*enumerate(self._batches)][at:]:
-            claim, there = yield from side_by_side(
+            claim, there = await side_by_side(
                 self._read(batch, place), outbox.read_entries(self.owner, [entry.key for entry in batch])
             )
             # Entries that changed since this drain began are read by the next one.
             if {*there} == {*batch} and claim.control.epoch == batch[-1].epoch:
-                yield from self._hold(claim.keys)
+                await self._hold(claim.keys)
                 return claim
-        self._left = yield from outbox.read_entries(self.owner)
-        yield from outbox.mark(self.owner, self._left)
-        yield from self._hold(None)
+        self._left = await outbox.read_entries(self.owner)
+        await outbox.mark(self.owner, self._left)
+        await self._hold(None)
         return None
 
-    def _read(self, batch: Sequence[Entry], at: int) -> StoreEffects[_Claim]:
+    async def _read(self, batch: Sequence[Entry], at: int) -> _Claim:
         owner, last = self.owner, batch[-1]
-        control, flushed, snapshot = yield from side_by_side(
+        control, flushed, snapshot = await side_by_side(
             read_control(owner), learned.read_flushed(owner, last.thread_id), read_snapshot(owner)
         )
         reading = Reading.of(batch, flushed, after_erase=last.epoch != INITIAL_EPOCH)
@@ -191,18 +191,18 @@ class Drain(Job):
         parts = reading.portions(self.config.portion_messages) or [()]
         return _Claim(at, tuple(batch), control, reading, parts, snapshot)
 
-    def _hold(self, keys: Collection[str] | None, *, is_new: bool = False) -> StoreEffects[None]:
+    async def _hold(self, keys: Collection[str] | None, *, is_new: bool = False) -> None:
         """Go on with the user while a model is asked about the updates of these keys; `None` gives the user back.
 
         Raises:
             LeaseLost: If another worker has them now: nothing of the transaction is written.
         """
-        now, me, lease = self.clock(), self.worker, (yield from read_lease(self.owner))
+        now, me, lease = self.clock(), self.worker, await read_lease(self.owner)
         if not (lease.is_free(now, me) if is_new else lease.token == self.token):
             raise LeaseLost
         until = now + self.config.lease_seconds
         held = Lease() if keys is None else Lease(self.token, until, me.host, me.pid, tuple(keys))
-        yield [held.put(self.owner)]
+        await ask(held.put(self.owner))
 
     def _extract(self, claim: _Claim) -> Extraction:
         """Return what a model finds in the next portion, with what it marked in all so far."""
@@ -223,7 +223,7 @@ class Drain(Job):
         return replace(found, harmless=harmless, secrets=marked.secrets + found.secrets, orders=orders)
 
     @transaction
-    def _apply(self, claim: _Claim, found: Extraction) -> StoreEffects[tuple[UpdateReceipt, _Claim | None]]:
+    async def _apply(self, claim: _Claim, found: Extraction) -> tuple[UpdateReceipt, _Claim | None]:
         """Write what a portion taught and its receipt; after the last one, write the lines and delete the entries.
 
         Args:
@@ -243,7 +243,7 @@ class Drain(Job):
         # After the last portion of all, what is left is read with the rest.
         keys = claim.keys if rest or claim.at + 1 < len(self._batches) else None
         # A transaction reads each thing once: receipts and lines, which are written below, come in this batch.
-        (there, control, flushed), outcome, _, _ = yield from side_by_side(
+        (there, control, flushed), outcome, _, _ = await side_by_side(
             side_by_side(
                 outbox.read_entries(owner, keys),
                 read_control(owner),
@@ -260,41 +260,41 @@ class Drain(Job):
         is_there = {entry.contents for entry in there}.issuperset(entry.contents for entry in claim.batch)
         if not is_there or (control.epoch, control.erased) != (last.epoch, claim.control.erased):
             raise Overtaken
-        yield from hold_repeats(owner, control)
+        await hold_repeats(owner, control)
         new = tuple(message.id for message in portion if not message.seen and message.id not in later)
         receipt = UpdateReceipt.of(outcome, time=now, thread_id=last.thread_id, messages=new)
-        yield from write_receipt(owner, last.key if is_done else digest(last.key, *sorted(later)), receipt)
+        await write_receipt(owner, last.key if is_done else digest(last.key, *sorted(later)), receipt)
         # A turn may have taken words out of it, while the model was asked, that are to be read again.
         reading = replace(claim.reading, flushed=flushed)
         after = reading.flushed_after(later, found.orders, self.config.seen_limit)
-        yield from learned.write_flushed(owner, last.thread_id, after)
+        await learned.write_flushed(owner, last.thread_id, after)
         if is_done:
-            yield from self._tell(claim, control, found)
-            yield from outbox.change(owner, claim.batch, ())
-            yield from learned.note_learned(owner, last.thread_id, claim.batch)
-            return receipt, (yield from self._next(claim.at + 1))
+            await self._tell(claim, control, found)
+            await outbox.change(owner, claim.batch, ())
+            await learned.note_learned(owner, last.thread_id, claim.batch)
+            return receipt, await self._next(claim.at + 1)
         # The next portion may be about what this one has taught.
-        snapshot = yield from read_snapshot(owner)
+        snapshot = await read_snapshot(owner)
         unmarked = claim.unmarked.union(message.id for message in portion) - found.harmless
         return receipt, replace(claim, parts=rest, snapshot=snapshot, marked=found, unmarked=unmarked)
 
     @transaction
-    def _after_failure(self, claim: _Claim, error: Exception) -> StoreEffects[_Claim | None]:
+    async def _after_failure(self, claim: _Claim, error: Exception) -> _Claim | None:
         """Note in entries that a model was asked about them in vain, and return what is read next."""
         if isinstance(error, BudgetUsedUp):
             # No failure: what was read of the batch is applied, the rest of it waits as it is.
             logger.warning("updates of %s wait for tomorrow: the budget of the day is used up", self.owner.due_key)
             self._goes_on = error.until
-            return (yield from self._next(len(self._batches)))
-        before = yield from outbox.read_entries(self.owner, claim.keys)
+            return await self._next(len(self._batches))
+        before = await outbox.read_entries(self.owner, claim.keys)
         is_alone = len(claim.batch) == 1
         after = [entry.failed(error, self.clock(), self.config, is_alone=is_alone) for entry in before]
         # Nobody would write the lines of these, or not for long.
         if unread := [entry for entry in after if entry.state == "dead" or entry.waits == 1]:
-            read = yield from self._read(unread, claim.at)
+            read = await self._read(unread, claim.at)
             if read.control.epoch == unread[-1].epoch:
-                yield from self._tell(read, read.control)
-        yield from outbox.change(self.owner, before, after)
+                await self._tell(read, read.control)
+        await outbox.change(self.owner, before, after)
         for entry in after:
             logger.warning(
                 "update %.12s failed with %s, attempts %d, waits %d, now %s",
@@ -302,7 +302,7 @@ class Drain(Job):
             )
         if not isinstance(error, Overtaken):
             self.failed += len(after)
-        return (yield from self._next(claim.at + 1))
+        return await self._next(claim.at + 1)
 
     def _read_lines(self, claim: _Claim) -> StoreEffects[tuple[dict[str, JournalEntry], frozenset[str]]]:
         """Read what the journal has of a claim's messages, and which of them deleted facts came from."""
@@ -313,12 +313,12 @@ class Drain(Job):
             forgotten_messages(self.owner, last.thread_id, ids),
         )
 
-    def _tell(
+    async def _tell(
         self,
         claim: _Claim,
         control: Control,
         found: Extraction = Extraction(),  # noqa: B008 - a frozen value
-    ) -> StoreEffects[None]:
+    ) -> None:
         """Write what entries say into the journal.
 
         Args:
@@ -326,7 +326,7 @@ class Drain(Job):
             control: The user's, as it is now.
             found: What the model marked as harmless, as secrets and as orders.
         """
-        held, forgotten = yield from self._read_lines(claim)
+        held, forgotten = await self._read_lines(claim)
         last, said, owner = claim.batch[-1], claim.reading.for_journal, self.owner
         zone, approval = control.zone or UTC, stricter(self.config.approval, control.approval)
         gone = with_replies(said, forgotten)
@@ -336,6 +336,6 @@ class Drain(Job):
         secrets = control.secrets.learned(found.secrets, self.token, least=1)
         orders = claim.reading.orders | found.orders
         fresh = entries_of(draft, told, zone, claim.reading.cut, approval, found.harmless, secrets, orders)
-        yield from tell(owner, held, fresh)
+        await tell(owner, held, fresh)
         if gone:
-            yield from redact_journal(owner, {last.thread_id: gone})
+            await redact_journal(owner, {last.thread_id: gone})

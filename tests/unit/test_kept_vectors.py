@@ -7,7 +7,7 @@ import pytest
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
-from memory.control import read_epoch
+from memory.control import read_control
 from memory.door import run
 from memory.facts.changes import Change, Extraction
 from memory.facts.store import FactStore
@@ -31,7 +31,7 @@ class Home:
         self.embeddings = WordEmbeddings()
         self.facts = FactStore(self.store, "ada")
         change = Change(action="new", content="Keeps an axolotl called Wombert", category="knowledge", sources=("1",))
-        epoch = run(self.store, read_epoch(ADA))
+        epoch = run(self.store, read_control(ADA)).epoch
         self.facts.apply(Extraction(changes=(change,)), thread_id="T", epoch=epoch, now="2026-03-01T10:00:00+00:00")
         self.store.put(thread_namespace("T"), ADA.due_key, {})
         at = "2026-03-01T10:00:00+00:00"

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, JsonValue
 
 from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, Empty, MemoryRouter
-from memory.control import read_epoch
+from memory.control import read_control
 from memory.door import side_by_side
 from memory.forms import plain
 from memory.message import iso_time
@@ -110,7 +110,7 @@ async def list_receipts(call: AgentCall, asked: Annotated[ReceiptFilter, Query()
 async def updates_of(call: Call) -> Sequence[Entry]:
     """Read what is pending or dead of a call's owner, oldest first, with its waits among its attempts."""
     owner = call.owner
-    epoch, lease, entries = await call.run(side_by_side(read_epoch(owner), read_lease(owner), read_entries(owner)))
+    control, lease, entries = await call.run(side_by_side(read_control(owner), read_lease(owner), read_entries(owner)))
     running = lease.keys if lease.stands(call.now) else ()
     return [
         replace(
@@ -119,7 +119,7 @@ async def updates_of(call: Call) -> Sequence[Entry]:
             attempts=entry.attempts + entry.waits,
         )
         for entry in entries
-        if entry.epoch == epoch  # what carries another one was erased in between
+        if entry.epoch == control.epoch  # what carries another one was erased in between
     ]
 
 
