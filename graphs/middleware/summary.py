@@ -171,8 +171,8 @@ class PalimpsestSummary(AgentMiddleware[AgentState[Any], Any, Any]):
         node = self._node(run, memory_flush_hook=hook, prepared_summary=prepared)
         node.summarize = when
         result = await node.aresult(thread.state)
-        for event in summary_events(result):
-            await aemit(event.name, event)
+        for told, payload in summary_events(result):
+            await aemit(told, payload)
         context = node.update(thread.state, result).get("context", {})
         return {**update, **({SUMMARY_KEY: context} if context != state_of(state.get(SUMMARY_KEY)) else {})} or None
 

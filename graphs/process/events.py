@@ -8,16 +8,16 @@ custom channels. LangChain's dispatch feeds only the former and LangGraph's writ
 import contextvars
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, ClassVar, Literal, Self, TypedDict, Union
+from typing import Any, ClassVar, Final, Literal, Self, TypedDict, Union
 
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.runnables.config import get_callback_manager_for_config, set_config_context
 from langgraph.runtime import get_runtime
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, NonNegativeInt
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, NonNegativeInt, TypeAdapter
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from memory.context.summarizer import SummarizationResult
+from memory.context.summarizer import Cut, SummarizationResult
 from memory.forms import plain
 from memory.updates.receipts import UpdateReceipt
 
@@ -126,17 +126,15 @@ class MemoryInjected(MemoryEvent):
         return cls(facts=tuple(receipt.get("facts", ())), recalled=tuple(receipt.get("recalled", ())), tokens=tokens)
 
 
-class MemorySummarized(MemoryEvent):
+_CLOSED: Final = ConfigDict(extra="forbid")
+
+
+@pydantic_dataclass(frozen=True, config=_CLOSED)
+class MemorySummarized(Cut):
     """The oldest messages were replaced by a summary."""
 
     name: ClassVar[str] = "memory.summarized"
-    messages: NonNegativeInt = Field(description="How many messages the summary took in.")
-    tokens_before: NonNegativeInt = Field(description="Tokens of the conversation before the cut.")
-    tokens_after: NonNegativeInt = Field(description="Tokens of the conversation after it, summary included.")
-    summary_tokens: NonNegativeInt
-    ready: bool = Field(
-        default=False, description="Whether the summary had been written ahead of time, so that nobody waited for it."
-    )
+    v: Literal[1] = 1
 
 
 class MemoryLeftOut(MemoryEvent):
@@ -147,12 +145,12 @@ class MemoryLeftOut(MemoryEvent):
     ids: tuple[str, ...] = Field(description="Ids of the newest 32 of them, oldest first.")
 
 
-def summary_events(result: SummarizationResult) -> Iterator[MemoryEvent]:
-    """Yield the events that tell what came of a conversation when it was too long."""
+def summary_events(result: SummarizationResult) -> Iterator[tuple[str, Json | BaseModel]]:
+    """Yield the events that tell what came of a conversation when it was too long, with their names."""
     if result.cut is not None:
-        yield MemorySummarized.model_validate(asdict(result.cut))
+        yield MemorySummarized.name, {"v": 1, **plain(result.cut)}
     if result.left_out.messages:
-        yield MemoryLeftOut(messages=result.left_out.messages, ids=result.left_out.ids)
+        yield MemoryLeftOut.name, MemoryLeftOut(messages=result.left_out.messages, ids=result.left_out.ids)
 
 
 class MemoryQueued(MemoryEvent):
@@ -163,32 +161,15 @@ class MemoryQueued(MemoryEvent):
     due: str = Field(description="When it runs at the latest, ISO 8601 with an offset.")
 
 
-class RefusedFacts(Payload):
-    """How many facts were not stored for one reason."""
-
-    reason: str
-    n: NonNegativeInt
-
-
-class MemoryUpdated(MemoryEvent):
+@pydantic_dataclass(frozen=True, config=_CLOSED)
+class MemoryUpdated(UpdateReceipt):
     """An update has run; the next turn's receipt tells it again."""
 
     name: ClassVar[str] = "memory.updated"
-    created: tuple[str, ...] = Field(description="Ids of new facts.")
-    confirmed: tuple[str, ...] = Field(description="Ids of facts that were said again.")
-    superseded: tuple[str, ...] = Field(description="Ids of facts that no longer hold.")
-    refused: tuple[RefusedFacts, ...]
-    messages: tuple[str, ...] = Field(description="Ids of the messages that it came from.")
-    waiting: tuple[str, ...] = Field(default=(), description="Ids of facts that wait for the user's yes.")
-
-    @classmethod
-    def of(cls, receipt: UpdateReceipt) -> Self:
-        """Return the event that tells a receipt."""
-        told = plain(receipt)
-        return cls.model_validate({name: told[name] for name in cls.model_fields if name in told})
+    v: Literal[1] = 1
 
 
-MEMORY_EVENTS: tuple[type[MemoryEvent], ...] = (
+MEMORY_EVENTS = (
     MemoryInjected,
     MemorySummarized,
     MemoryLeftOut,
@@ -199,4 +180,4 @@ MEMORY_EVENTS: tuple[type[MemoryEvent], ...] = (
 
 def memory_event_schemas() -> dict[str, dict[str, JsonValue]]:
     """Return the JSON schema of every memory event's payload by the event's name."""
-    return {event.name: event.model_json_schema() for event in MEMORY_EVENTS}
+    return {event.name: TypeAdapter(event).json_schema() for event in MEMORY_EVENTS}

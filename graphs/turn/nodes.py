@@ -148,8 +148,8 @@ class ChatNodes:
             result = await node.aresult(now.state)
             tell(messages=result.cut.messages if result.cut else 0, left_out=result.left_out.messages)
         count_summary(result.cut, left_out=result.left_out.messages)
-        for event in summary_events(result):
-            await aemit(event.name, event)
+        for told, payload in summary_events(result):
+            await aemit(told, payload)
         update = changes(state, node.update(now.state, result))
         # An update that writes all messages has these in it already.
         is_whole = run.context.transcript == "keep" or "messages" in update
