@@ -32,7 +32,6 @@ NONE: Final = "none"
 _BATCH = 64
 _DOCUMENT_CHARS = 8_000  # providers refuse texts of more than about 8,000 tokens
 _QUERY_CHARS = 2_000
-_KEPT_QUERIES = 256
 _LATE_CALLS = 4
 """So many calls may run on past their deadline; while they do, no turn starts another."""
 _RETRY_SECONDS = 600.0
@@ -67,7 +66,6 @@ class Embedder:
         self._lock = threading.Lock()
         self._loading: Future[Embeddings] | None = None
         self._loaded_at = 0.0
-        self._recent: dict[str, QueryVector] = {}
         self._free = threading.Semaphore(_LATE_CALLS)
         self._said: set[str] = set()
 
@@ -84,26 +82,20 @@ class Embedder:
     async def aqueries(self, texts: Sequence[str]) -> Sequence[QueryVector]:
         """Return the vectors of sentences of a question, made in one go; none where not all are there in time.
 
-        The vectors of recent ones are cached. Loading is never waited for, and a call until the deadline.
+        Loading is never waited for, and a call until the deadline.
         """
-        asked = [text.strip()[:_QUERY_CHARS] for text in texts]
-        # Read once: another question may clear what is cached at any time.
-        known = {text: vector for text in asked if (vector := self._recent.get(text))}
-        lacking = [text for text in dict.fromkeys(asked) if text not in known]
-        if not all(asked):
+        asked, loading = [text.strip()[:_QUERY_CHARS] for text in texts], self.start()
+        if not (asked and all(asked)) or not loading.done() or loading.exception() is not None:
             return ()
-        if not lacking:
-            return [known[text] for text in asked]
-        loading = self.start()
-        if not loading.done() or loading.exception() is not None or not self._free.acquire(blocking=False):
+        if not self._free.acquire(blocking=False):
             return ()
         # A thread of its own: a provider's call that hangs must hold up neither the loop nor the end of the process.
-        call = in_daemon_thread(partial(self._ask, loading.result(), lacking), "palimpsest-query")
+        call = in_daemon_thread(partial(self._ask, loading.result(), [*dict.fromkeys(asked)]), "palimpsest-query")
         with suppress(Exception):  # providers have exceptions of their own; `_ask` has named it
             try:
                 async with asyncio.timeout(self._query_seconds):
                     made = await asyncio.shield(asyncio.wrap_future(call))
-                    return [made.get(text) or known[text] for text in asked]
+                    return [made[text] for text in asked]
             except TimeoutError:
                 self._say(f"gave no vector within {self._query_seconds:.2f} s")
         return ()
@@ -115,13 +107,9 @@ class Embedder:
             return {text: QueryVector.of(self.name, values) for text, values in zip(asked, vectors, strict=True)}
 
         try:
-            made = self._told(embed)
+            return self._told(embed)
         finally:
             self._free.release()
-        if len(self._recent) >= _KEPT_QUERIES:
-            self._recent.clear()
-        self._recent.update(made)
-        return made
 
     def documents(self, texts: Sequence[str]) -> list[bytes]:
         """Return the vector of each text as it is kept. Blocks, also until it is loaded: never for a turn.
