@@ -444,14 +444,8 @@ class _Inside:
 
     async def carry_out(self, ops: Sequence[Op]) -> list[Any]:
         """Return what a batch finds; what it writes is kept."""
-        asked: dict[str, Op] = {}
-        for op in ops:
-            name = "" if isinstance(op, PutOp) else repr(op)
-            if isinstance(op, SearchOp) and len(self._read.get(name, ())) >= op.limit:
-                # It ended at its limit: what is deleted here takes the place of what it did not find.
-                self._read.pop(name)
-            if name and name not in self._read:
-                asked[name] = op._replace(limit=op.limit + len(self.written)) if isinstance(op, SearchOp) else op
+        reads = {repr(op): op for op in ops if not isinstance(op, PutOp)}
+        asked = {name: op for name, op in reads.items() if name not in self._read}
         if asked:
             self._read.update(zip(asked, await self._batch([*asked.values()]), strict=True))
         results = [None if isinstance(op, PutOp) else self._found(op) for op in ops]
@@ -464,7 +458,8 @@ class _Inside:
         if isinstance(op, GetOp):
             written = self.written.get((tuple(op.namespace), op.key))
             return _item_of(written) if written else found
-        if not isinstance(op, SearchOp):
+        # A search that ended at its limit is made again with a higher one (`scan`).
+        if not isinstance(op, SearchOp) or len(found) >= op.limit:
             return found
         prefix, fields = tuple(op.namespace_prefix), (op.filter or {}).items()
         new = [_item_of(each) for (place, _), each in self.written.items() if place[: len(prefix)] == prefix]
