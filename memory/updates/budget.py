@@ -65,9 +65,10 @@ class Job:
         Raises:
             BudgetUsedUp: If none may be asked for the user today.
         """
-        until = self.do(spend(self.owner, self.config, self.clock(), has_begun=has_begun))
-        if until is not None:
-            raise BudgetUsedUp(until)
+        if self.config.budget_calls:
+            until = self.do(spend(self.owner, self.config, self.clock(), has_begun=has_begun))
+            if until is not None:
+                raise BudgetUsedUp(until)
         return self.use(model, purpose, call)
 
 
@@ -79,23 +80,19 @@ def day_at(now: float, config: MemoryConfig) -> tuple[str, float]:
     return today.isoformat(), datetime.combine(today + timedelta(days=1), time.min, zone).timestamp()
 
 
+@transaction
 async def spend(owner: Owner, config: MemoryConfig, now: float, *, has_begun: bool = False) -> float | None:
     """Count a model call that is about to be made, unless the user's budget of the day is used up.
 
     Args:
         owner: Whose memory it is for.
-        config: What each user has: `budget_calls`, failed ones too; 0 is no limit.
+        config: What each user has: `budget_calls`, failed ones too; it has to be a limit, not 0.
         now: Seconds since the epoch.
         has_begun: Whether earlier calls of the same work were counted: it is finished, also over the budget.
 
     Returns:
         Until when no call may be made, in seconds since the epoch; `None` if this one may.
     """
-    return await _spend(owner, config, now, has_begun) if config.budget_calls else None
-
-
-@transaction
-async def _spend(owner: Owner, config: MemoryConfig, now: float, has_begun: bool) -> float | None:
     day, ends = day_at(now, config)
     spent = await read_spent(owner, day)
     if spent >= config.budget_calls and not has_begun:
