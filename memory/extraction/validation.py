@@ -13,7 +13,7 @@ from memory.extraction.grounding import has_blank, stands_in, unfounded
 from memory.extraction.task import Task
 from memory.facts.changes import Change, Extraction, Reason, Refusal, Section
 from memory.facts.fact import Fact, period_end
-from memory.facts.profile import SECTIONS, base_of, fitted_section
+from memory.facts.profile import SECTIONS, fitted_section
 from memory.facts.words import words
 from memory.message import StoredMessage, with_replies
 from memory.screening.door import answers_with_secret, screened, secret_parts
@@ -136,7 +136,6 @@ class Validation:
         return Section(
             name=full,
             text=fitted_section(text),
-            base=base_of(self.task.profile.get(full, "")),
             said_at=newest.time,
             said_after=newest.edit,
         )

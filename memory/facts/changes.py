@@ -86,14 +86,12 @@ class Section:
     Attributes:
         name: As `user.work`.
         text: Its new text.
-        base: A digest of the text that the new one was made from; empty if unknown.
         said_at: When the newest message that it was made from was said, ISO 8601.
         said_after: The number of the user's newest edit by hand then (`memory.control`); 0 if unknown.
     """
 
     name: str
     text: str
-    base: str = field(default="", compare=False)
     said_at: str = field(default="", compare=False)
     said_after: int = field(default=0, compare=False)
 

@@ -12,7 +12,7 @@ from memory.facts.fact import Time
 from memory.facts.words import words
 from memory.forms import of_items, plain
 from memory.namespaces import Owner
-from memory.text import digest, normalize, one_line, sentences
+from memory.text import normalize, one_line, sentences
 
 logger = logging.getLogger(__name__)
 
@@ -94,9 +94,7 @@ async def write_profile(owner: Owner, sections: Sequence[Section], now: str) -> 
         new = old.changed(section.text)
         if section.name not in SECTIONS or new.text == old.text:
             continue
-        is_unread = section.base not in ("", base_of(old.text))
-        is_dated = old.edited_at and section.said_at
-        if is_dated and (is_unread or was_said_before(section, old.edited_at, old.edit)):
+        if old.edited_at and section.said_at and was_said_before(section, old.edited_at, old.edit):
             logger.info("left %s as a person wrote it", section.name)
         else:
             await write_rows(owner, "profile", {section.name: new.row(section.name, now) if new.text else None})
@@ -134,11 +132,6 @@ async def edit_section(owner: Owner, name: str, text: str, now: str) -> None:
     new = stored.get(name, _NOTHING).changed(text)
     new = replace(new, past=new.past if new.text else {}, edited_at=now, edit=edit, by_hand=new.text)
     await write_rows(owner, "profile", {name: new.row(name, now)})
-
-
-def base_of(text: str) -> str:
-    """Return what tells whether a section still says what a model was shown."""
-    return digest("section", text)[:16]
 
 
 async def drop_sections(owner: Owner, is_gone: Callable[[str, str], bool]) -> None:
