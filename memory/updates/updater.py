@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
@@ -81,10 +82,11 @@ class ModelCalls:
             return future.result(timeout)
 
 
+@dataclass(eq=False)
 class MemoryUpdater:
     """The worker of one process for one store. All that it does blocks: it is for a thread, not for an event loop.
 
-    Args:
+    Attributes:
         store: Where outbox, facts and journal are.
         load_model: Returns the chat model of a `provider:model` name; the empty name is the deployment's own.
         config: Limits and switches.
@@ -94,24 +96,14 @@ class MemoryUpdater:
         counted: Is entered around each model call, with its purpose.
     """
 
-    def __init__(
-        self,
-        store: BaseStore,
-        load_model: Callable[[str], BaseChatModel],
-        *,
-        config: MemoryConfig = MemoryConfig(),  # noqa: B008 - a frozen value
-        clock: Callable[[], float] = time.time,
-        calls: ModelCalls | None = None,
-        loop: asyncio.AbstractEventLoop | None = None,
-        counted: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext(),
-    ) -> None:
-        self._store = store
-        self._load_model = load_model
-        self._config = config
-        self._clock = clock
-        self._calls = calls or ModelCalls()
-        self._loop = loop
-        self._counted = counted
+    store: BaseStore
+    load_model: Callable[[str], BaseChatModel]
+    _: KW_ONLY
+    config: MemoryConfig = MemoryConfig()  # noqa: RUF009 - a frozen value
+    clock: Callable[[], float] = time.time
+    calls: ModelCalls = field(default_factory=ModelCalls)
+    loop: asyncio.AbstractEventLoop | None = None
+    counted: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext()
 
     def drain(self, owner: Owner, thread_id: str | None = None, *, quiet: float = 0.0, is_woken: bool = False) -> Drain:
         """Apply what is pending for an owner, or only for one thread, and return what that came to.
@@ -122,8 +114,8 @@ class MemoryUpdater:
             quiet: So many seconds after the last thing that was said there, whichever process wrote that down.
             is_woken: Whether to read at once what waited for its model.
         """
-        worker, config = worker_of(os.getpid()), self._config
-        drain = Drain(owner, config, self._clock, self._run, self._use, worker, thread_id, quiet, is_woken)
+        worker, config = worker_of(os.getpid()), self.config
+        drain = Drain(owner, config, self.clock, self._run, self._use, worker, thread_id, quiet, is_woken)
         drain.run()
         return drain
 
@@ -138,33 +130,33 @@ class MemoryUpdater:
             ("cut", context.carried_over),
             (context.kind, context.messages),
         )
-        for kind, messages in parts if self._config.enabled else ():
-            now = self._clock()
+        for kind, messages in parts if self.config.enabled else ():
+            now = self.clock()
             if stored := messages_of(messages, iso_time(now)):
-                due = now + self._config.max_wait_seconds
+                due = now + self.config.max_wait_seconds
                 draft = Entry(
                     kind=kind, owner=owner, thread_id=thread_id, epoch="", created=now, due=due, messages=stored
                 )
                 # A turn's are the thread as it is now; they do not tell what summaries took from it before.
                 view = ThreadView({message.id for message in stored}, is_complete=False) if kind == "turn" else None
-                self._run(outbox.record(draft, view, config=self._config))
+                self._run(outbox.record(draft, view, config=self.config))
         return self.wait_after(self.drain(owner, thread_id))
 
     def wait_after(self, drained: Drain) -> float | None:
         """Return in how many seconds what a drain left is worth another one; `None` if it left nothing."""
-        return None if drained.due is None else max(drained.due - self._clock(), self._config.retry_base_seconds)
+        return None if drained.due is None else max(drained.due - self.clock(), self.config.retry_base_seconds)
 
     def roll_up(self, owner: Owner) -> bool:
         """Fold what of an owner's journal is due into their history, and say whether something was."""
-        return roll_up(Job(owner, self._config, self._clock, self._run, self._use))
+        return roll_up(Job(owner, self.config, self.clock, self._run, self._use))
 
     def _run(self, effects: StoreEffects[T]) -> T:
-        return run(self._store, effects, seconds=self._config.store_timeout_seconds, loop=self._loop)
+        return run(self.store, effects, seconds=self.config.store_timeout_seconds, loop=self.loop)
 
     def _use(self, name: str, purpose: Purpose, call: Callable[[BaseChatModel], Any]) -> Any:
         def use() -> Any:
-            model = self._load_model(name)
-            with span(_SPANS[purpose]), self._counted(purpose):
+            model = self.load_model(name)
+            with span(_SPANS[purpose]), self.counted(purpose):
                 return call(model)
 
-        return self._calls.run(use, self._config.model_timeout_seconds, self._config.update_spacing_seconds)
+        return self.calls.run(use, self.config.model_timeout_seconds, self.config.update_spacing_seconds)
