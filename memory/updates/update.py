@@ -41,8 +41,8 @@ class _Claim:
     """Entries of one thread that a model is asked about.
 
     Attributes:
-        at: Their place among all that are ready.
         batch: The entries.
+        later: What is asked about behind them.
         control: The user's control when they were read.
         reading: What they hold, and what was flushed before.
         parts: The portions that are still to be read: one call of the model each.
@@ -52,8 +52,8 @@ class _Claim:
         unmarked: Ids of messages in earlier portions without a mark as harmless; a long one may go on in the next.
     """
 
-    at: int
     batch: tuple[Entry, ...]
+    later: Sequence[tuple[Entry, ...]]
     control: Control
     reading: Reading
     parts: Sequence[tuple[StoredMessage, ...]]
@@ -89,7 +89,6 @@ class Drain(Job):
     receipts: list[UpdateReceipt] = field(default_factory=list)
     cancelled: int = 0
     failed: int = 0
-    _batches: Sequence[tuple[Entry, ...]] = ()
     _left: list[Entry] = field(default_factory=list)
     _goes_on: float | None = None
 
@@ -155,22 +154,23 @@ class Drain(Job):
         if quiet_from > now:
             self._goes_on = quiet_from
             return None
-        self._batches = together(ready, config)
-        await self._hold([entry.key for entry in self._batches[0]], is_new=True)
-        return await self._read(self._batches[0], 0)
+        first, *later = together(ready, config)
+        await self._hold([entry.key for entry in first], is_new=True)
+        return await self._read(first, later)
 
-    async def _next(self, at: int) -> _Claim | None:
+    async def _next(self, later: Sequence[tuple[Entry, ...]]) -> _Claim | None:
         """Return what a model is asked about next, and go on with the user; or give them back, if nothing is left.
 
         Args:
-            at: Which of the batches is the first that may be next.
+            later: What may be next, in its order.
 
         Raises:
             LeaseLost: If another worker has the user now: nothing of the transaction is written.
         """
-        for place, batch in [*enumerate(self._batches)][at:]:
+        while later:
+            batch, *later = later
             claim, there = await side_by_side(
-                self._read(batch, place), outbox.read_entries(self.owner, [entry.key for entry in batch])
+                self._read(batch, later), outbox.read_entries(self.owner, [entry.key for entry in batch])
             )
             # Entries that changed since this drain began are read by the next one.
             if {*there} == {*batch} and claim.control.epoch == batch[-1].epoch:
@@ -181,7 +181,7 @@ class Drain(Job):
         await self._hold(None)
         return None
 
-    async def _read(self, batch: Sequence[Entry], at: int) -> _Claim:
+    async def _read(self, batch: Sequence[Entry], later: Sequence[tuple[Entry, ...]] = ()) -> _Claim:
         owner, last = self.owner, batch[-1]
         control, flushed, snapshot = await side_by_side(
             read_control(owner), learned.read_flushed(owner, last.thread_id), read_snapshot(owner)
@@ -189,7 +189,7 @@ class Drain(Job):
         reading = Reading.of(batch, flushed, after_erase=last.epoch != INITIAL_EPOCH)
         # In the transaction, which leaves the event loop to others: a long text is cut into many pieces.
         parts = reading.portions(self.config.portion_messages) or [()]
-        return _Claim(at, tuple(batch), control, reading, parts, snapshot)
+        return _Claim(tuple(batch), later, control, reading, parts, snapshot)
 
     async def _hold(self, keys: Collection[str] | None, *, is_new: bool = False) -> None:
         """Go on with the user while a model is asked about the updates of these keys; `None` gives the user back.
@@ -241,7 +241,7 @@ class Drain(Job):
         later = frozenset(message.id for part in rest for message in part)
         last, owner, now, is_done = claim.batch[-1], self.owner, self.now(), not rest
         # After the last portion of all, what is left is read with the rest.
-        keys = claim.keys if rest or claim.at + 1 < len(self._batches) else None
+        keys = claim.keys if rest or claim.later else None
         # A transaction reads each thing once: receipts and lines, which are written below, come in this batch.
         (there, control, flushed), outcome, _, _ = await side_by_side(
             side_by_side(
@@ -272,7 +272,7 @@ class Drain(Job):
             await self._tell(claim, control, found)
             await outbox.change(owner, claim.batch, ())
             await learned.note_learned(owner, last.thread_id, claim.batch)
-            return receipt, await self._next(claim.at + 1)
+            return receipt, await self._next(claim.later)
         # The next portion may be about what this one has taught.
         snapshot = await read_snapshot(owner)
         unmarked = claim.unmarked.union(message.id for message in portion) - found.harmless
@@ -285,13 +285,13 @@ class Drain(Job):
             # No failure: what was read of the batch is applied, the rest of it waits as it is.
             logger.warning("updates of %s wait for tomorrow: the budget of the day is used up", self.owner.due_key)
             self._goes_on = error.until
-            return await self._next(len(self._batches))
+            return await self._next(())
         before = await outbox.read_entries(self.owner, claim.keys)
         is_alone = len(claim.batch) == 1
         after = [entry.failed(error, self.clock(), self.config, is_alone=is_alone) for entry in before]
         # Nobody would write the lines of these, or not for long.
         if unread := [entry for entry in after if entry.state == "dead" or entry.waits == 1]:
-            read = await self._read(unread, claim.at)
+            read = await self._read(unread)
             if read.control.epoch == unread[-1].epoch:
                 await self._tell(read, read.control)
         await outbox.change(self.owner, before, after)
@@ -302,7 +302,7 @@ class Drain(Job):
             )
         if not isinstance(error, Overtaken):
             self.failed += len(after)
-        return await self._next(claim.at + 1)
+        return await self._next(claim.later)
 
     def _read_lines(self, claim: _Claim) -> StoreEffects[tuple[dict[str, JournalEntry], frozenset[str]]]:
         """Read what the journal has of a claim's messages, and which of them deleted facts came from."""
