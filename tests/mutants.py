@@ -272,7 +272,7 @@ MUTANTS = (
     Mutant(
         "a guard's answer is taken for the model's",
         "graphs/middleware/memory.py",
-        "if thread.asked and not self._learn_refused and answered != thread.asked:",
+        "if thread.asked and answered != thread.asked:",
         "if not thread.asked:",
         ("tests/laws/test_rules_guards.py",),
     ),

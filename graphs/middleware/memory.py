@@ -90,7 +90,6 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
             `remember`, `forget`, `restore`.
         time_zone: Time zone of a user who has set none.
         cache_ttl_seconds: How long the provider caches a prompt; an older one may be rearranged.
-        learn_refused: Whether what is said is written down as a run begins, whatever other middleware makes of it.
         service: Settings, models and the update queue; by default those of this process.
         counter: Counts tokens; by default that of this process.
         name: Tells two instances in one agent apart.
@@ -115,7 +114,6 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         tools: Sequence[MemoryToolName] = ("search_memory", "remember", "forget"),
         time_zone: str = "",
         cache_ttl_seconds: float = 300.0,
-        learn_refused: bool = False,
         service: MemoryService | None = None,
         counter: TokenCounter | None = None,
         name: str = "PalimpsestMemory",
@@ -137,7 +135,6 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         self._user = user
         self._memory_model = memory_model if isinstance(memory_model, BaseChatModel) else None
         self._given = service
-        self._learn_refused = learn_refused
         self.name = name
         self._counter = TokenCounter.of(counter)
 
@@ -170,20 +167,14 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         room = Room(tokens, tokens, will_summarize=not recalled_for <= {str(message.id) for message in live})
         turn = await self._memory.begin(run, thread, live, lambda _: room, self._counter)
         memory: AgentMemory = {**turn.memory, "mode": turn.opening.mode}
-        changed, answered = turn.marked, state.get(ASKED_KEY, "")
-        if not self._learn_refused:
-            earlier = await refused_in_earlier_runs(thread, answered)
-            changed = [*earlier, *changed]
-            if turn.opening.mode is None:
-                # Who cannot read will hardly write. Until the turn ends the checkpoint names it, should that not be.
-                now = thread.named_unwritten(run, thread.asked, self.service.clock(), is_read=False)
-                memory = with_unwritten(memory, (*thread.unwritten, *now))
-        elif _may_be_learned(memory):
-            messages = merge_messages(state["messages"], [turn.marked])
-            closed = await self._memory.write_turn(run, thread_in({**state, "messages": messages}, memory))
-            memory = with_unwritten(memory, closed.unwritten)
+        answered = state.get(ASKED_KEY, "")
+        changed = [*await refused_in_earlier_runs(thread, answered), *turn.marked]
+        if turn.opening.mode is None:
+            # Who cannot read will hardly write. Until the turn ends the checkpoint names it, should that not be.
+            now = thread.named_unwritten(run, thread.asked, self.service.clock(), is_read=False)
+            memory = with_unwritten(memory, (*thread.unwritten, *now))
         # A question that is sent again is asked again.
-        settled = thread.asked if self._learn_refused else "" if answered == thread.asked else answered
+        settled = "" if answered == thread.asked else answered
         return {**with_kept(self.name, state, memory), **_with_changed(changed, state, update), ASKED_KEY: settled}
 
     before_agent = without_await(abefore_agent)
@@ -228,7 +219,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         """Write the turn down before it ends, then trigger its update."""
         update: Update = {}
         thread, answered = self._thread(state), state.get(ASKED_KEY)
-        if thread.asked and not self._learn_refused and answered != thread.asked:
+        if thread.asked and answered != thread.asked:
             state, update = with_ids(state)
             return _with_changed(refused(unanswered_questions(thread.messages, answered)), state, update)
         # Another middleware may have jumped over the beginning.
@@ -256,8 +247,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         async def write_cut(leaving: list[BaseMessage]) -> None:
             thread = self._thread(state)
             # What the model is still to be asked is written down then: a guard may come before it.
-            questions = [] if self._learn_refused else unanswered_questions(thread.messages, state.get(ASKED_KEY))
-            later = {question.id for question in questions}
+            later = {question.id for question in unanswered_questions(thread.messages, state.get(ASKED_KEY))}
             said = [one for one in thread.epochs.not_erased(leaving, state["messages"]) if one.id not in later]
             await self._memory.write_cut(run(), said, thread.epochs)
 
@@ -303,7 +293,7 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
 
             The end of the turn tries again.
             """
-            is_written = self._learn_refused or request.state.get(ASKED_KEY) == thread.asked
+            is_written = request.state.get(ASKED_KEY) == thread.asked
             # Where another middleware jumped over the beginning of the turn, or asks in other words, its end writes it.
             if not is_written and not _is_new(thread) and _may_be_learned(memory):
                 await self._memory.write_turn(run, thread)

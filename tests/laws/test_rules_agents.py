@@ -8,13 +8,10 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
-    AgentMiddleware,
-    AgentState,
     ContextEditingMiddleware,
     HumanInTheLoopMiddleware,
     SummarizationMiddleware,
     ToolRetryMiddleware,
-    hook_config,
 )
 from langchain.agents.middleware.context_editing import ClearToolUsesEdit
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
@@ -140,45 +137,6 @@ async def test_an_answer_whose_question_langchains_summary_took_is_in_the_journa
     await talk.say("I like figs. How is the weather?")
     await talk.learn()
     assert "It rains." in talk.stored()
-
-
-class Jumps(AgentMiddleware[Any, Any, Any]):
-    """Ends the run before the model is called, as a guard does."""
-
-    def __init__(self, at: str) -> None:
-        self.at = at
-        self.tools = []
-
-    def _end(self, at: str) -> dict[str, Any] | None:
-        return {"messages": [AIMessage("No.")], "jump_to": "end"} if self.at == at else None
-
-    @hook_config(can_jump_to=["end"])
-    def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
-        return self._end("before_agent")
-
-    @hook_config(can_jump_to=["end"])
-    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
-        return self._end("before_agent")
-
-    @hook_config(can_jump_to=["end"])
-    def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
-        return self._end("before_model")
-
-    @hook_config(can_jump_to=["end"])
-    async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
-        return self._end("before_model")
-
-
-@pytest.mark.parametrize("at", ["before_agent", "before_model"])
-@pytest.mark.parametrize("first", [True, False], ids=["jumps first", "memory first"])
-async def test_a_run_that_another_middleware_ends_is_learned_where_wanted(door: str, at: str, first: bool) -> None:
-    jumps = Jumps(at)
-    talk = Talk(door, around=lambda memory: [jumps, memory] if first else [memory, jumps], learn_refused=True)
-    await talk.say("I like figs.")
-    await talk.say("I like plums.", mode="incognito")
-    await talk.say("I like pears.")
-    assert "plums" not in talk.stored()
-    assert await talk.learn() == ["Likes figs", "Likes pears"]
 
 
 async def test_a_model_that_fails_loses_nothing_and_is_written_down_once(door: str) -> None:

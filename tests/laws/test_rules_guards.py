@@ -211,14 +211,6 @@ async def test_a_summary_hands_none_of_it_over(door: str, order: Order) -> None:
     assert_unknown(talk)
 
 
-@ONCE
-async def test_who_wants_it_learns_what_was_refused(door: str, order: Order) -> None:
-    talk = Talk(door, around=order(jumps("before_agent")()), learn_refused=True)
-    await try_to_say(talk)
-    await talk.say("I like plums.")
-    assert await talk.learn() == ["Likes figs", "Likes plums"]
-
-
 async def test_a_guard_of_a_thread_that_is_not_kept_keeps_it_from_being_learned() -> None:
     for guard in GUARDS.values():
         for order, door in zip(ORDERS, AGENTS, strict=True):
