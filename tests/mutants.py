@@ -258,8 +258,8 @@ MUTANTS = (
     Mutant(
         "an agent's question that could not be written down is named by nothing until the turn ends",
         "graphs/middleware/memory.py",
-        "with_unwritten(memory, (*thread.unwritten, *now))",
-        "with_unwritten(memory, thread.unwritten)",
+        "named((*thread.unwritten, *now))",
+        "named(thread.unwritten)",
         LEFT,
     ),
     Mutant(

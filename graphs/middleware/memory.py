@@ -44,7 +44,7 @@ from graphs.streaming import stream_transformers
 from graphs.tools_of_memory import InWhoseName, memory_tools
 from graphs.turn.calls import Result, hands_off
 from graphs.turn.context import Context, MemoryToolName
-from graphs.turn.memory import Room, TurnMemory, with_unwritten
+from graphs.turn.memory import TurnMemory
 from graphs.turn.prepared import Due
 from graphs.turn.prompt import Prompt, noted, with_recalled
 from graphs.turn.run import Run, Thread
@@ -53,6 +53,7 @@ from memory.context.tokens import TokenCounter
 from memory.door import tolerated
 from memory.namespaces import Owner
 from memory.turn import MemoryMode, effective_mode, mode_of_newest
+from memory.updates.unwritten import named
 
 logger = logging.getLogger(__name__)
 
@@ -164,15 +165,15 @@ class PalimpsestMemory(AgentMiddleware[AgentState[Any], Any, Any]):
         live, tokens = thread.divided.live, run.context.memory_tokens
         # What was recalled for a message is shown before it: once the message is gone, the block has to say it.
         recalled_for = {delta.message_id for delta in thread.injected.deltas} if thread.injected else set[str]()
-        room = Room(tokens, tokens, will_summarize=not recalled_for <= {str(message.id) for message in live})
-        turn = await self._memory.begin(run, thread, live, lambda _: room, self._counter)
+        is_gone = not recalled_for <= {str(message.id) for message in live}
+        turn = await self._memory.begin(run, thread, live, (tokens, tokens), lambda _: is_gone, self._counter)
         memory: AgentMemory = {**turn.memory, "mode": turn.opening.mode}
         answered = state.get(ASKED_KEY, "")
         changed = [*await refused_in_earlier_runs(thread, answered), *turn.marked]
         if turn.opening.mode is None:
             # Who cannot read will hardly write. Until the turn ends the checkpoint names it, should that not be.
             now = thread.named_unwritten(run, thread.asked, self.service.clock(), is_read=False)
-            memory = with_unwritten(memory, (*thread.unwritten, *now))
+            memory = {**memory, **named((*thread.unwritten, *now))}
         # A question that is sent again is asked again.
         settled = "" if answered == thread.asked else answered
         return {**with_kept(self.name, state, memory), **_with_changed(changed, state, update), ASKED_KEY: settled}

@@ -6,7 +6,7 @@ Memory never fails a turn, and none waits for it past its deadlines. A run witho
 import logging
 import math
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -69,20 +69,6 @@ _SENTENCES: dict[str, str] = {
 }
 
 
-class Room(NamedTuple):
-    """How much of a prompt memory may take.
-
-    Attributes:
-        block: Tokens of the memory block.
-        deltas: Tokens of the facts recalled for single messages, in sum; beyond them a new block replaces all of it.
-        will_summarize: Whether messages leave the prompt in this turn, so that its prefix changes anyway.
-    """
-
-    block: int
-    deltas: int
-    will_summarize: bool
-
-
 class BegunTurn(NamedTuple):
     """The memory that a turn begins with.
 
@@ -100,24 +86,9 @@ class BegunTurn(NamedTuple):
     marked: list[BaseMessage]
 
 
-class Closed(NamedTuple):
-    """What became of a turn that was to be written down.
-
-    Attributes:
-        queued: The pending update that it was written down as, if it was.
-        not_written: Why it was not, though it is to be learned.
-        unwritten: The turns of its thread that are still to be written down, oldest first.
-    """
-
-    queued: Entry | None = None
-    not_written: NotWritten | None = None
-    unwritten: tuple[Unwritten, ...] = ()
-
-
-def with_unwritten(memory: Kept, turns: Iterable[Unwritten]) -> Kept:
-    """Return what a state keeps of memory, with these turns as those that are not written down."""
-    kept = {key: value for key, value in memory.items() if key not in Named.__annotations__}
-    return cast("Kept", {**kept, **named(turns)})
+Written = tuple[Entry | None, NotWritten | None, tuple[Unwritten, ...]]
+"""What became of a turn that was to be written down: the pending update that it is; why it is none, though the turn is
+to be learned; the turns of its thread that are still to be written down, oldest first."""
 
 
 class TurnMemory:
@@ -138,7 +109,8 @@ class TurnMemory:
         run: Run,
         thread: Thread,
         live: Sequence[BaseMessage],
-        room: Callable[[MemorySnapshot], Room],
+        tokens: tuple[int, int],
+        will_summarize: Callable[[MemorySnapshot], bool],
         counter: TokenCounter,
         left: tuple[Unwritten, ...] = (),
     ) -> BegunTurn:
@@ -148,24 +120,26 @@ class TurnMemory:
             run: The turn's run.
             thread: The thread, as the turn before left it.
             live: Its messages, or as many as the model sees.
-            room: Says how much the prompt has for what was read.
+            tokens: Of the memory block, and of the facts recalled for single messages, in sum; beyond them a new block
+                replaces all of it.
+            will_summarize: Says whether messages leave the prompt in this turn, so that its prefix changes anyway.
             counter: Counts tokens.
             left: The turn before, if its run ended before it was written down.
         """
         now, opening, injected = self._service.clock(), await self._open(run, thread.injected), thread.injected
         if opening.snapshot is not None:
-            given, recalled = room(opening.snapshot), await self._recall(run, opening, live)
+            (budget, delta_room), recalled = tokens, await self._recall(run, opening, live)
             conditions = TurnConditions(
                 thread_id=run.thread_id,
                 message_id=thread.asked,
                 window={str(message.id) for message in live},
                 now=now,
                 cache_ttl_seconds=run.context.cache_ttl_seconds,
-                will_summarize=given.will_summarize,
-                budget=given.block,
+                will_summarize=will_summarize(opening.snapshot),
+                budget=budget,
                 protected_categories=self._config.protected_categories,
                 delta_budget=run.context.delta_tokens,
-                room=given.deltas,
+                room=delta_room,
                 recalled=recalled,
                 count=counter.text,
             )
@@ -297,20 +271,20 @@ class TurnMemory:
             thread: The thread.
             is_whole: Whether its messages are all that there are.
         """
-        closed = await self.write_turn(run, thread, is_whole=is_whole)
-        receipt: Receipt = {**thread.receipt, "queued": closed.queued.key if closed.queued else None}
-        if closed.queued is not None:
-            await aemit(MemoryQueued.name, MemoryQueued(entry=closed.queued.key, due=iso_time(closed.queued.due)))
-        if closed.not_written:
-            receipt["not_written"] = closed.not_written
+        queued, not_written, unwritten = await self.write_turn(run, thread, is_whole=is_whole)
+        receipt: Receipt = {**thread.receipt, "queued": queued.key if queued else None}
+        if queued:
+            await aemit(MemoryQueued.name, MemoryQueued(entry=queued.key, due=iso_time(queued.due)))
+        if not_written:
+            receipt["not_written"] = not_written
         left_out = LeftOut.from_state(thread.context.get(LEFT_OUT))
         if left_out.messages:
             receipt["left_out"] = {"messages": left_out.messages, "ids": [*left_out.ids]}
         count_turn(receipt)
-        kept: MemoryState = {**thread.memory, "receipt": receipt}
-        return with_unwritten(kept, closed.unwritten)
+        kept: Any = {key: value for key, value in thread.memory.items() if key not in Named.__annotations__}
+        return cast("MemoryState", {**kept, "receipt": receipt, **named(unwritten)})
 
-    async def write_turn(self, run: Run, thread: Thread, *, is_whole: bool = False) -> Closed:
+    async def write_turn(self, run: Run, thread: Thread, *, is_whole: bool = False) -> Written:
         """Write down the newest turn of a thread, after those that could not be before; it never fails the turn.
 
         What cannot be written is kept until this process can write it, or ends.
@@ -323,19 +297,19 @@ class TurnMemory:
         # A turn that the state names already as not written down is tried a last time here.
         before = tuple(one for one in thread.unwritten if one.asked != thread.asked)
         if run.place is None:
-            return Closed(unwritten=before)
+            return None, None, before
         (store, owner), learn_from = run.place, thread.epochs.learn_from
 
         def closing_of(turn: Unwritten) -> Closing | None:
             return turn.closing(run.thread_id, owner, thread.messages, learn_from)
 
-        closed = await self._close(run, thread, before, closing_of, is_whole=is_whole)
+        written = await self._write(run, thread, before, closing_of, is_whole=is_whole)
         # Runs without a thread share its name.
         name = (run.thread, thread.asked) if run.thread_id == STATELESS else run.thread
-        self._service.left.note(name, store, [*filter(None, map(closing_of, closed.unwritten))])
-        return closed
+        self._service.left.note(name, store, [*filter(None, map(closing_of, written[2]))])
+        return written
 
-    async def _close(
+    async def _write(
         self,
         run: Run,
         thread: Thread,
@@ -343,19 +317,19 @@ class TurnMemory:
         closing_of: Callable[[Unwritten], Closing | None],
         *,
         is_whole: bool,
-    ) -> Closed:
+    ) -> Written:
         is_read = thread.receipt.get("without_memory") not in ("unreadable", "store_away")
         turns = thread.named_unwritten(run, thread.asked, self._service.clock(), is_read=is_read)
-        closings = [*filter(None, map(closing_of, turns))] if self._config.enabled else []
-        if run.place is None or not closings:
-            return Closed(unwritten=before)
+        closing = next(filter(None, map(closing_of, turns)), None)
+        if run.place is None or closing is None or not self._config.enabled:
+            return None, None, before
         try:
             mode = await run.mode(self._service.stores.seconds["write"])
         except TimeoutError:
             logger.warning("whether the turn may be learned is not known in time: it is not")
-            return Closed(not_written="mode_unknown", unwritten=before)
+            return None, "mode_unknown", before
         if not may_learn(mode):
-            return Closed(unwritten=before)
+            return None, None, before
         (store, _), view = run.place, None
         # Below another graph, several graphs share a thread id, and each state has only its own messages.
         if is_whole and run.has_saver and not run.is_below:
@@ -364,7 +338,7 @@ class TurnMemory:
             held = NewestFirst(thread.messages, ids)
             view = ThreadView(held, len(ids) < REMEMBERED_IDS, thread.began, thread.epochs.alone_until, thread.words)
 
-        async def write() -> tuple[Entry | None, tuple[Unwritten, ...]]:
+        async def write() -> Written:
             failed = list[Unwritten]()
             for one in before[:_MOST_AT_ONCE]:
                 with tolerated(logger, "a turn of before was not written down"):
@@ -372,23 +346,19 @@ class TurnMemory:
                         await self._service.aremember(store, late)
                     continue
                 failed.append(one)
-            queued = await self._service.aremember(store, replace(closings[0], late=None, view=view))
+            queued = await self._service.aremember(store, replace(closing, late=None, view=view))
             # Only now: while nothing can be written, no turn is to blame.
             again = tuple(one for turn in failed for one in tried_again(turn))
-            return queued, (*again, *before[_MOST_AT_ONCE:])
+            return queued, None, (*again, *before[_MOST_AT_ONCE:])
 
         reason: NotWritten = "failed"
         with tolerated_store(logger, "the turn was not written down; a later one does that"):
             try:
-                queued, left = await self._service.stores.write(store, write)
-            except TimeoutError:
-                reason = "too_late"
+                return await self._service.stores.write(store, write)
+            except (TimeoutError, StoreAway) as error:
+                reason = "too_late" if isinstance(error, TimeoutError) else "store_away"
                 raise
-            except StoreAway:
-                reason = "store_away"
-                raise
-            return Closed(queued, unwritten=left)
-        return Closed(None, reason, (*before, *turns))
+        return None, reason, (*before, *turns)
 
     async def write_cut(self, run: Run, messages: Sequence[BaseMessage], epochs: TurnEpochs) -> None:
         """Write down what is about to leave the context, unless memory may not learn now.

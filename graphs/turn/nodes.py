@@ -35,7 +35,7 @@ from graphs.turn.calls import (
 )
 from graphs.turn.content import as_sent, refused_before, standard
 from graphs.turn.context import Context, context_of
-from graphs.turn.memory import Room, TurnMemory
+from graphs.turn.memory import TurnMemory
 from graphs.turn.prepared import Due
 from graphs.turn.prompt import (
     LEAST_MESSAGE_TOKENS,
@@ -52,7 +52,6 @@ from memory.context.summarization import SummarizationNode, SummarizeWhen
 from memory.context.summarizer import Draft
 from memory.context.tokens import TokenCounter
 from memory.door import on_thread
-from memory.facts.rows import MemorySnapshot
 from memory.model_calls import span
 from memory.turn import TurnEpochs, mode_of_newest
 
@@ -262,15 +261,17 @@ class ChatNodes:
             is_seen = _when_summarized(run) == "after" and not self._service.summaries.is_written(run.thread)
             bare = self._prompt(run, thread, thread.shown if is_seen else thread.divided.live)
 
-            def room(snapshot: MemorySnapshot) -> Room:
-                return Room(
-                    bare.memory_budget,
-                    run.context.max_tokens // MEMORY_SHARE,
-                    bare.showing(thread.injected, snapshot).exceeds(),
-                )
-
             left = thread.broken_off(run, self._service.clock())
-            turn = await self._memory.begin(run, thread, bare.messages, room, self._counter, left)
+            tokens = bare.memory_budget, run.context.max_tokens // MEMORY_SHARE
+            turn = await self._memory.begin(
+                run,
+                thread,
+                bare.messages,
+                tokens,
+                lambda snapshot: bare.showing(thread.injected, snapshot).exceeds(),
+                self._counter,
+                left,
+            )
             prompt = bare.showing(turn.injected, turn.opening.snapshot)
             receipt = turn.memory["receipt"]
             receipt["tokens"], receipt["messages_budget"] = prompt.tokens().model_dump(), prompt.shares.messages

@@ -26,6 +26,7 @@ from typing_extensions import TypedDict
 from graphs.turn.context import Context
 from memory.context.running_summary import SUMMARY_ID, RunningSummary, rehydrate
 from memory.message import PLAIN
+from memory.updates.unwritten import Named
 
 MEMORY_KEY = "palimpsest_memory"
 """Where the state of an agent keeps what middleware put before its model."""
@@ -216,7 +217,7 @@ class Receipt(TypedDict, total=False):
     """Why the turn ended before it was written down; absent where it was, or was not to be."""
 
 
-class MemoryState(TypedDict, total=False):
+class MemoryState(Named, total=False):
     """What memory put before the model, as ids and counts; never a text, so that an erased fact is gone at once."""
 
     # The names are those of stored checkpoints: a new one would lose what a thread's prompt shows.
@@ -246,10 +247,6 @@ class MemoryState(TypedDict, total=False):
     """The user's newest edit by hand when the turn began; what is said after it may change what it says."""
     speaker: str
     """The name that the user's messages carry; absent where only those without one are theirs."""
-    unwritten: list[dict[str, Any]]
-    """The thread's turns that are not written down yet (`memory.updates.unwritten`); absent if there are none."""
-    has_unwritten: bool
-    """Whether there are any, for a server's search of threads; absent if not."""
     receipt: Receipt
     """What memory did in the latest turn."""
 

@@ -102,6 +102,7 @@ class Named(TypedDict, total=False):
 
     unwritten: list[dict[str, Any]]
     has_unwritten: bool
+    """Whether there are any, for a server's search of threads."""
 
 
 def named(turns: Iterable[Unwritten]) -> Named:

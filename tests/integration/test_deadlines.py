@@ -12,7 +12,7 @@ from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 
 from graphs.turn.context import Context
-from graphs.turn.memory import Room, TurnMemory
+from graphs.turn.memory import TurnMemory
 from graphs.turn.run import Run, Thread
 from graphs.turn.state import State
 from memory.context.tokens import TokenCounter
@@ -164,10 +164,10 @@ async def test_a_mode_that_the_server_does_not_tell_in_time_is_the_strictest(mon
     said: Any = [HumanMessage("I like figs.", id="q"), AIMessage("Fine.", id="a")]
     thread = Thread(State(messages=said, summarized_messages=[], context={}, memory={}))
     async with asyncio.timeout(PATIENCE):
-        turn = await memory.begin(run, thread, said, lambda _: Room(0, 0, will_summarize=False), TokenCounter())
+        turn = await memory.begin(run, thread, said, (0, 0), lambda _: False, TokenCounter())
         assert turn.opening.mode == "incognito"
-        closed = await memory.write_turn(run, thread)
-    assert (closed.not_written, closed.unwritten) == ("mode_unknown", ())
+        _, not_written, unwritten = await memory.write_turn(run, thread)
+    assert (not_written, unwritten) == ("mode_unknown", ())
     assert await house.pending() == []
 
 
