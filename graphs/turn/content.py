@@ -3,11 +3,9 @@
 import mimetypes
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
-from pydantic import BaseModel, ValidationError
 
 from memory.context.tokens import media_kind
 from memory.message import changed
@@ -180,77 +178,48 @@ def _kind_of(mime: str) -> str:
 
 
 REFUSED_KEY = "refused_content"
-"""Where an answer says what its model could not read: `{"model": name, "content": [[message id, kind], …]}`."""
+"""Where an answer names the messages of which its model could read the text alone: `{model: [message id, …]}`."""
 
 NOTE = "[{kind} left out: the model cannot read it]"
 ATTACHMENT = "attachment"
 """The kind of what is neither text nor anything that has a name here."""
 
-Refused = frozenset[tuple[str, str]]
-"""The id of a message, and a kind of content in it."""
+Refused = frozenset[str]
+"""The ids of messages of which a model is sent the text alone."""
 
 NOTHING: Refused = frozenset()
 
 
-class _Note(BaseModel):
-    """What one answer says that its model could not read."""
-
-    model: str
-    content: list[tuple[str, str]]
-
-
-def content_of(message: BaseMessage) -> Refused:
-    """Return what a message carries beside its text."""
-    blocks = [] if isinstance(message.content, str) else message.content
-    kinds = (_kind_in(block, message) for block in blocks)
-    return frozenset((message.id or "", kind) for kind in kinds if kind)
-
-
 def without_refused(message: BaseMessage, refused: Refused) -> BaseMessage:
     """Return the message with a note in the place of what was refused."""
-    if isinstance(message.content, str):
+    if isinstance(message.content, str) or message.id not in refused:
         return message
-    blocks = [
-        _text(NOTE.format(kind=kind)) if (message.id or "", kind := _kind_in(block, message)) in refused else block
-        for block in message.content
-    ]
-    return message if blocks == message.content else message.model_copy(update={"content": blocks})
+    blocks = [_text(NOTE.format(kind=kind)) if (kind := _kind_in(each, message)) else each for each in message.content]
+    return message.model_copy(update={"content": blocks})
 
 
 def refused_more(messages: Sequence[BaseMessage], refused: Refused) -> Refused | None:
-    """Return what to leave out next after a provider refused these messages; `None` if nothing more can be left out.
+    """Return of which messages to send the text alone after a provider refused these; `None` if there are no more.
 
-    First each kind of content that is new since the last answer, one kind a try; then all new content; then all.
+    First of those that are new since the last answer; then of all.
 
     Args:
         messages: What the provider was sent.
-        refused: What was left out of it already.
+        refused: Of which it was sent the text alone.
     """
-    everything = [content_of(message) for message in messages]
+    carrying = [
+        (at, one.id or "") for at, one in enumerate(messages) if any(_kind_in(each, one) for each in one.content)
+    ]
     answered = max((at for at, message in enumerate(messages) if isinstance(message, AIMessage)), default=-1)
-    new = NOTHING.union(*everything[answered + 1 :])
-    of_one_kind = [frozenset(one for one in new if one[1] == kind) for kind in sorted({kind for _, kind in new})]
-    tries = [NOTHING, *dict.fromkeys(filter(None, (*of_one_kind, new, NOTHING.union(*everything))))]
-    return next(iter(tries[tries.index(refused) + 1 :]), None)
+    new = frozenset(identity for at, identity in carrying if at > answered)
+    return next((ids for ids in (new, frozenset(dict(carrying).values())) if not refused.issuperset(ids)), None)
 
 
 def refused_before(messages: Iterable[BaseMessage], model: str) -> Refused:
     """Return what a model could not read in earlier turns; a client may have written anything there."""
-    found = NOTHING
-    for message in messages:
-        if isinstance(message, AIMessage) and REFUSED_KEY in message.additional_kwargs:
-            with suppress(ValidationError):
-                note = _Note.model_validate(message.additional_kwargs[REFUSED_KEY])
-                found |= frozenset(note.content if note.model == model else ())
-    return found
-
-
-def remembering(answer: AIMessage, model: str, refused: Refused) -> AIMessage:
-    """Return the answer with what its model could not read."""
-    if not refused:
-        return answer
-    note = _Note(model=model, content=sorted(refused)).model_dump(mode="json")
-    return answer.model_copy(update={"additional_kwargs": {**answer.additional_kwargs, REFUSED_KEY: note}})
+    notes = (message.additional_kwargs.get(REFUSED_KEY) for message in messages)
+    named = (note.get(model) for note in notes if isinstance(note, Mapping))
+    return frozenset(str(each) for ids in named if isinstance(ids, list) for each in ids)
 
 
 def _kind_in(block: object, message: BaseMessage) -> str:

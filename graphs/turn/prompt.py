@@ -33,11 +33,11 @@ from graphs.process.models import ainvoke
 from graphs.turn.calls import GARBLED, paired
 from graphs.turn.content import (
     NOTHING,
+    REFUSED_KEY,
     SOURCES_KEY,
     TOKENS_KEY,
     Refused,
     refused_more,
-    remembering,
     standard,
     without_refused,
 )
@@ -260,11 +260,14 @@ async def ask_to_chat(model: BaseChatModel, prompt: Prompt, name: str) -> tuple[
                 logger.log(level, "%s failed: %s (%s)", name, provider_reason(error), origin(error))
                 raise why from error
             logger.warning(
-                "%s refused a prompt (%s): it is asked again with %d tokens at most, left out: %s",
-                name, type(error).__name__, room, ", ".join(sorted({kind for _, kind in refused})) or "nothing",
+                "%s refused a prompt (%s): it is asked again with %d tokens at most, and the text alone of %d messages",
+                name, type(error).__name__, room, len(refused),
             )  # fmt: skip
         else:
-            return remembering(answer, name, refused), prompt
+            if refused:
+                kept = {**answer.additional_kwargs, REFUSED_KEY: {name: sorted(refused)}}
+                answer = answer.model_copy(update={"additional_kwargs": kept})
+            return answer, prompt
     # Outside the handler, so that a failure now is not chained to the refusal.
     return await ask_to_chat(model, replace(prompt, tools=()), name)
 
