@@ -217,9 +217,12 @@ def refused_more(messages: Sequence[BaseMessage], refused: Refused) -> Refused |
 
 def refused_before(messages: Iterable[BaseMessage], model: str) -> Refused:
     """Return what a model could not read in earlier turns; a client may have written anything there."""
-    notes = (message.additional_kwargs.get(REFUSED_KEY) for message in messages)
-    named = (note.get(model) for note in notes if isinstance(note, Mapping))
-    return frozenset(str(each) for ids in named if isinstance(ids, list) for each in ids)
+    found = NOTHING
+    for message in messages:
+        note = message.additional_kwargs.get(REFUSED_KEY)
+        if isinstance(note, Mapping) and isinstance(ids := note.get(model), list):
+            found |= {*map(str, ids)}
+    return found
 
 
 def _kind_in(block: object, message: BaseMessage) -> str:
