@@ -117,8 +117,7 @@ class MemoryConfig:
         max_attempts: After so many failed tries a pending update becomes a dead letter.
         retry_base_seconds: Delay after the first failure; it doubles with each further one.
         retry_max_seconds: The longest delay between two tries.
-        sweep_seconds: How often a server looks for updates that nobody's turn will trigger, and a process tries again
-            to write down turns that it could not.
+        sweep_seconds: How often a server looks for updates that nobody's turn will trigger.
         drain_seconds: The longest that shutting down waits for pending updates.
         read_timeout_seconds: A turn waits this long in all to read memory, then it goes on without.
         write_timeout_seconds: A turn waits this long in all to be written down; then it ends, and is written later.

@@ -625,8 +625,8 @@ MUTANTS = (
     Mutant(
         "one user's bad value sends the store away",
         "graphs/turn/stores.py",
-        'self._note("")',
-        'self._note("no")',
+        "                return True\n        return False\n\n\ndef _write_probe",
+        "                return False\n        return False\n\n\ndef _write_probe",
         ("tests/laws/test_rules_outages.py",),
     ),
     Mutant(

@@ -25,7 +25,7 @@ from graphs.process.recalling import Recalling
 from graphs.process.synchronous import ByStore
 from graphs.settings import Settings
 from graphs.turn.prepared import PreparedSummaries
-from graphs.turn.stores import LeftTurns, Stores
+from graphs.turn.stores import LeftTurns, StoreAway, Stores
 from memory.door import arun, arun_patiently, in_daemon_thread, on_thread, run, tolerated
 from memory.forget.retention import KINDS, clean
 from memory.namespaces import Kind, Owner
@@ -82,12 +82,12 @@ class MemoryService:
         self.recalling = Recalling(self.embedder, self._config.recall_megabytes * 1_000_000)
         self.summaries = PreparedSummaries(self._config)
         self.stores = Stores(read=self._config.read_timeout_seconds, write=self._config.write_timeout_seconds)
-        self.left = LeftTurns(self.stores, self._write_down, self._config.sweep_seconds, self._config.drain_seconds)
         self._savers: WeakSet[BaseCheckpointSaver[str]] = WeakSet()
         self._done = ByStore[dict[str, float]](dict)
         # Conversations whose model could not be asked.
         self._waiting: dict[tuple[Owner, str], BaseStore] = {}
         self._queue = MemoryUpdateQueue(self._process, memory_config=self._config)
+        self.left = LeftTurns(self._write_down, self._queue.add, self._config.drain_seconds)
 
     def bind(self, saver: BaseCheckpointSaver[str]) -> None:
         """Make known a saver that this process opened for its server."""
@@ -193,9 +193,7 @@ class MemoryService:
         self._queue.add(ConversationContext.of(closing.owner, closing.thread_id, store))
 
     def _write_down(self, store: BaseStore, closing: Closing) -> None:
-        """Write down an unwritten turn; while this process closes, its update is run before the end."""
-        if run(store, close_turn(closing, self.clock(), self._config)):
-            self.trigger(store, closing)
+        run(store, close_turn(closing, self.clock(), self._config))
 
     async def adrain(self, store: BaseStore, owner: Owner) -> Drain:
         """Apply what is pending for one owner."""
@@ -292,7 +290,7 @@ class MemoryService:
         seconds = self._config.drain_seconds if timeout is None else timeout
         end, is_away = time.monotonic() + seconds, self.stores.any_away()
         if not self.left.end(seconds) and is_away:
-            end = time.monotonic()  # a store that was away while the event loop ended is probed no more
+            end = time.monotonic()  # a store that was away while the event loop ended is asked no more
         done = self._queue.close(max(0.0, end - time.monotonic()))
         # Who closes a stock SQLite store under a thread that reads it has sqlite3 end the process.
         self.recalling.wait(min(end - time.monotonic(), self._config.read_timeout_seconds))
@@ -300,13 +298,18 @@ class MemoryService:
         return done
 
     def _process(self, context: ConversationContext) -> float | None:
-        """Drain the owner of a context, and say when what is left of it is due."""
+        """Write down what was left of a context's thread, drain its owner, and say when what is left of it is due."""
         if context.store is None:
             raise ValueError("store must be set in the context")
+        if not context.at_once and self.stores.is_away(context.store, "write"):
+            raise StoreAway("write")
+        is_written = self.left.write(context.thread_id)
         updater = self._updater(context.store)
         quiet = 0.0 if context.at_once else self._config.debounce_seconds
         drained = updater.drain(context.owner, context.thread_id, quiet=quiet, is_woken=context.at_once)
         self._after(context.store, context.owner, drained)
+        if not is_written:
+            raise StoreAway("write")
         return updater.wait_after(drained)
 
     async def work(self, store: BaseStore, of: Callable[[MemoryUpdater], T]) -> T:

@@ -56,7 +56,7 @@ async def test_what_was_left_is_written_down_once_though_the_state_still_names_i
 
 
 async def test_the_process_writes_down_what_was_left_once_the_store_is_back_and_asks_it_no_sooner() -> None:
-    talk = Talk(store=Failing(), memory={"sweep_seconds": 0.01})
+    talk = Talk(store=Failing(), memory={"debounce_seconds": 0.01, "retry_base_seconds": 0.1, "retry_max_seconds": 0.1})
     with failing(talk.store):
         await talk.say("I like figs.")
         await asyncio.sleep(0.3)
