@@ -32,14 +32,6 @@ _DATA_URL = re.compile(
     r"\Adata:(?P<mime>[^;,]{0,200})(?:;(?!base64,)[^;,]{0,200}){0,20};base64,(?P<data>.+)\Z", re.DOTALL
 )
 
-# The first bytes of files, in base64: they tell a file's type where its client names none.
-_BEGINNINGS = {
-    "iVBORw0KGgo": "image/png",
-    "/9j/": "image/jpeg",
-    "R0lGOD": "image/gif",
-    "UklGR": "image/webp",
-    "JVBERi0": "application/pdf",
-}
 _USUAL = {"image": "image/png", "audio": "audio/wav", "video": "video/mp4", "file": "application/pdf"}
 # Providers know a sound by the word after the slash.
 _SOUNDS = {"audio/mpeg": "audio/mp3", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav", "audio/vnd.wave": "audio/wav"}  # fmt: skip  # noqa: E501
@@ -153,8 +145,7 @@ def _standard_media(block: Block, kind: str) -> Block:
     mime = _first(said, *_MIME) or (f"audio/{said['format']}" if isinstance(said.get("format"), str) else "")
     if found := _DATA_URL.fullmatch(data or url):
         data, url, mime = found["data"], "", found["mime"] or mime
-    begun_as = (named for beginning, named in _BEGINNINGS.items() if data.startswith(beginning))
-    mime = mime or mimetypes.guess_type(name)[0] or next(begun_as, "")
+    mime = mime or mimetypes.guess_type(name)[0] or ""
     if mime:  # it knows better than the block's type: agent-chat-ui calls every attachment a file
         kind = _kind_of(mime)
     if data:

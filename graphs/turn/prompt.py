@@ -315,11 +315,15 @@ def noted(
 def check_text(said: object, name: str) -> None:
     """Raise `ModelUnavailable` for what a model said if that is no text."""
     try:
-        json.dumps(said.model_dump() if isinstance(said, AIMessage) else said, ensure_ascii=False, default=str).encode()
+        _json(said.model_dump() if isinstance(said, AIMessage) else said).encode()
     except UnicodeEncodeError:
         raise ModelUnavailable(
             f"{name!r} answered with characters that are no text: try again, or choose another model."
         ) from None
+
+
+def _json(said: object) -> str:
+    return json.dumps(said, ensure_ascii=False, default=str)
 
 
 class Pieces(BaseCallbackHandler):
@@ -362,13 +366,5 @@ class Pieces(BaseCallbackHandler):
         except ModelUnavailable:
             # In place: a server that streams it would fail in words of its own before this error is told.
             for name, said in parts.items():
-                setattr(message, name, _text_of(said))
+                setattr(message, name, json.loads(_json(said).encode(errors="replace")))
             raise
-
-
-def _text_of(said: Any) -> Any:
-    if isinstance(said, str):
-        return said.encode("utf-8", "replace").decode()
-    if isinstance(said, Mapping):
-        return {key: _text_of(value) for key, value in said.items()}
-    return [_text_of(value) for value in said] if isinstance(said, list) else said
