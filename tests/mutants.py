@@ -625,8 +625,8 @@ MUTANTS = (
     Mutant(
         "one user's bad value sends the store away",
         "graphs/turn/stores.py",
-        "                return True\n        return False\n\n\ndef _write_probe",
-        "                return False\n        return False\n\n\ndef _write_probe",
+        "                return True\n",
+        "                return False\n",
         ("tests/laws/test_rules_outages.py",),
     ),
     Mutant(
