@@ -7,10 +7,10 @@ from graphs.server.page.rendering import templates
 
 __all__ = ["load_page", "page_door", "routes"]
 
-routes = [route for room in (facts, waiting, parts, erasing) for route in room.pages.routes]
+routes = [route for room in (facts, waiting, erasing, parts) for route in room.pages.routes]
 
 
 def load_page() -> None:
-    """Read templates and static files, before there is an event loop that must not wait for a disk."""
+    """Read templates and static files, before there is an event loop."""
     assets()
     templates()

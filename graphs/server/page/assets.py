@@ -40,7 +40,7 @@ class Asset:
 
 @cache
 def assets() -> Mapping[str, Asset]:
-    """Read all files once a process: they are few and small, and the event loop must not wait for a disk."""
+    """Read all files once a process: the event loop must not wait for a disk."""
     paths = [path for folder in (_STATIC, SHARED, BUILT) for path in sorted(folder.glob("*.*"))]
     return {
         path.name: Asset(body := path.read_bytes(), _TYPES[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:16]}"')

@@ -20,7 +20,7 @@ _TOLD = 10
 
 
 def _begun(journal: Sequence[JournalEntry], thread_ids: Collection[str]) -> str:
-    """Name conversations as people tell them apart: by their first words, and their day."""
+    """Name conversations by their first words, and their day."""
     first = {entry.thread_id: entry for entry in reversed(journal) if entry.thread_id in thread_ids}
     return _enumerated(f"“{each.messages[0].text:.60}” of {date_in_words(each.day)}" for each in first.values())
 

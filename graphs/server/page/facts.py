@@ -1,4 +1,4 @@
-"""Facts on the page: find, add, edit, pin, delete one or many; their history, where they come from, and the bin."""
+"""Facts on the page: find, add, edit, pin, delete; their history, where they come from, and the bin."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -41,13 +41,13 @@ class Filter(StrictModel):
 
 
 def seen_of(asked: PageRequest, *closed: str) -> dict[str, Any]:
-    """Return what the address of the list says, but for the rows of one fact; not the words that are searched for."""
+    """Return what the address of the list says, but for the rows of one fact."""
     seen = asked.fields(Filter).model_dump(exclude={"text"}, exclude_defaults=True)
     return {**seen, **{name: [each for each in asked.all(name) if each not in closed] for name in OPENED}}
 
 
 async def _admitted(asked: PageRequest, wanted: Filter, there: FactSet) -> list[Fact]:
-    """Return those of the facts in use that a filter admits, in its order; what fits its text best stands first."""
+    """Return those of the facts in use that a filter admits, in its order."""
     facts = there.listed()
     if wanted.text:
         facts = await asked.find(wanted.text, facts)
@@ -86,7 +86,7 @@ async def show_facts(asked: PageRequest, mine: Mapping[str, FactEdit] | None = N
 
 
 def said_at(journal: Sequence[JournalEntry], facts: Sequence[Fact]) -> dict[str, list[JournalEntry]]:
-    """Return where facts were said, as the journal has it: the exchange, and the one before, which it may answer to."""
+    """Return where facts were said: the exchange, and the one before, which it may answer to."""
     found = {}
     for fact in facts:
         entries, marked = [each for each in journal if each.thread_id == fact.thread_id], {*fact.message_ids}
@@ -105,12 +105,13 @@ async def add_from_form(asked: PageRequest) -> Response:
     if fact.status == "quarantined":
         raise RefusedRequest(409, f"It {WHY[fact.held]}: it waits under Waiting until you release it.")
     # The list as it is without a filter: a new fact that a filter hides would seem to be lost.
-    return asked.lead("facts", "known" if fact.id in known else "added")
+    opened = {name: asked.all(name) for name in OPENED}
+    return asked.lead("facts", "known" if fact.id in known else "added", **opened)
 
 
 @pages.answers("POST fact-save")
 async def save_fact(asked: PageRequest) -> Response:
-    """Change a fact; what it said before goes to its history. Where it was changed meanwhile, show both texts."""
+    """Change a fact. Where it was changed meanwhile, show both texts."""
     edit, fact_id = asked.fields(FactEdit), asked.one("id")
     try:
         await asked.facts.aupdate(fact_id, **edit.model_dump(exclude={"status"}), source="page")
@@ -122,7 +123,7 @@ async def save_fact(asked: PageRequest) -> Response:
 
 @pages.answers("POST facts-delete")
 async def delete_facts(asked: PageRequest) -> Response:
-    """Stop using those that are chosen, or all that the filter finds, or one; one undo brings them back."""
+    """Stop using those that are chosen; one undo brings them back."""
     chosen = await _chosen(asked)
     if len(chosen) > 1:
         asked.ask(f"Delete {len(chosen)} facts?")
@@ -132,7 +133,7 @@ async def delete_facts(asked: PageRequest) -> Response:
 
 @pages.answers("POST facts-export")
 async def export_facts(asked: PageRequest) -> Response:
-    """Give those that are chosen, or all that the filter finds, as an export that an import takes."""
+    """Give those that are chosen as an export that an import takes."""
     lines = "".join(fact_lines(asked.owner, await _chosen(asked), asked.now))
     headers = HEADERS | {"Content-Disposition": 'attachment; filename="palimpsest-facts.jsonl"'}
     return Response(lines.encode("utf-8", "replace"), media_type=JSON_LINES, headers=headers)
@@ -161,7 +162,7 @@ async def undo_change(asked: PageRequest) -> Response:
 
 @pages.answers("GET bin")
 async def show_bin(asked: PageRequest) -> Response:
-    """Show what was deleted, was replaced, holds no longer or went at the limit, the newest first."""
+    """Show what is history, the newest first."""
     known = await known_of(asked)
     gone = sorted(known.facts.gone(), key=lambda fact: (fact.updated_at, fact.id), reverse=True)
     asked_for = PageQuery.model_validate({"limit": PAGE_SIZE, "offset": asked.one("offset") or 0})

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from graphs.server.api.guard import RefusedRequest, bounded, from_validation, from_value_error, refusing
 from graphs.server.api.journal import Known, known_of
 from graphs.server.api.routing import PREFIX, AgentQuery, Call, StrictModel, let_in
-from graphs.server.page.rendering import FIELDS, HEADERS, address, refusal_page, render
+from graphs.server.page.rendering import FIELDS, HEADERS, NO_PAGE, address, refusal_page, render
 from memory.control import Control, read_control
 from memory.door import arun
 from memory.facts.fact import Fact
@@ -32,7 +32,7 @@ _LARGEST_FORM = 512 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest(Call):
-    """One request of the page that has passed the guard, with the user's switches and epoch as they were then."""
+    """One request of the page that has passed the guard, with the user's switches as they were then."""
 
     request: Request
     control: Control
@@ -64,7 +64,7 @@ class PageRequest(Call):
         return render(self.request, template, context, view=view)
 
     def lead(self, to: str, done: str = "", **query: object) -> Response:
-        """Lead to a part of the page, which says what was done: so a reload shows it again, and sends nothing again."""
+        """Lead to a part of the page, which says what was done: a reload sends nothing again."""
         return RedirectResponse(address(self.request, to, done=done, **query), 303, HEADERS)
 
     async def find(self, text: str, facts: Sequence[Fact]) -> list[Fact]:
@@ -83,7 +83,7 @@ Answer = TypeVar("Answer", bound=Callable[[PageRequest], Awaitable[Response]])
 
 
 class PageRoutes:
-    """Parts of the page below `/memory/page`: all of one depth, so that relative links hold on each of them."""
+    """Parts of the page below `/memory/page`."""
 
     def __init__(self) -> None:
         self.routes: list[Route] = []
@@ -113,6 +113,7 @@ async def _answered(request: Request, answer: Answer) -> Response:
             service, user_id = let_in(request)
             agent = request.query_params.get("agent_name")
             named = AgentQuery.model_validate({"agent_name": agent} if agent else {})
+            request.state.agent_name = agent  # which links name
             owner = Owner.of(user_id, named.agent_name)
             body = await bounded(request, _LARGEST_FORM).body()
             form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
@@ -126,7 +127,8 @@ async def _answered(request: Request, answer: Answer) -> Response:
     except RefusedRequest as problem:
         return refusal_page(request, problem, form)
     except ValidationError as wrong:
-        return refusal_page(request, from_validation(wrong.errors()))
+        # Without a form it is the address that is wrong.
+        return refusal_page(request, from_validation(wrong.errors()) if form else RefusedRequest(422, NO_PAGE))
     except ValueError as error:
         return refusal_page(request, from_value_error(error, [*FIELDS]))
 

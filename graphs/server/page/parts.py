@@ -1,4 +1,4 @@
-"""The page's other parts: profile, journal by day, preview, switches and all data; and what stands beside the chat."""
+"""The page's other parts: profile, journal, preview, switches and all data; and what stands beside the chat."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC
@@ -12,6 +12,7 @@ from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.journal import known_of
 from graphs.server.api.preview import NewThread, preview_of
 from graphs.server.page.pages import PageRequest, PageRoutes
+from graphs.server.page.rendering import NO_PAGE
 from memory.facts.profile import MAX_SECTION_CHARS
 from memory.facts.rows import read_fact_set
 from memory.journal.journal import read_journal_entries
@@ -60,7 +61,7 @@ async def show_chat(asked: PageRequest) -> Response:
 
 @pages.answers("GET journal")
 async def show_journal(asked: PageRequest) -> Response:
-    """Show what was said, the newest days first; so many days at once."""
+    """Show what was said, the newest days first."""
     until = asked.one("until")
     known = await known_of(asked)
     lines = [line for line in known.lines() if not until or line.entry.day <= until]
@@ -81,22 +82,21 @@ async def show_preview(asked: PageRequest) -> Response:
 
 @pages.answers("GET learned")
 async def show_learned(asked: PageRequest) -> Response:
-    """Show what memory learned of a conversation after a time, and what can be done about it."""
-    since = asked.one("since")
-    done = await asked.run(read_receipts(asked.owner, since))
+    """Show what memory learned of a conversation, what became of it, and what can be done about it."""
+    done = await asked.run(read_receipts(asked.owner))
     here = [each for each in done if each.thread_id == asked.one("thread")]
     # Those that no longer hold as they said it last.
     every = (await asked.run(read_fact_set(asked.owner))).every if here else ()
     facts = {fact.id: fact for fact in every}
     answer = await asked.show("learned.html", "chat", updates=here, facts=facts, waiting=0)
-    answer.headers["X-Since"] = done[-1].time if done else since
+    answer.headers["X-Last"] = done[-1].time if done else ""
     answer.headers["X-Learning"] = str(asked.control.learning and asked.config.enabled)
     return answer
 
 
 @pages.answers("POST sources")
 async def show_sources(asked: PageRequest) -> Response:
-    """Show what of memory a message needed, of what its model was shown, as it is now; of the rest, how much it was."""
+    """Show what of memory a message needed, as it is now; of the rest that its model was shown, how much it was."""
     wanted, profiled, recalled = (
         [*filter(None, asked.one(name).split(","))] for name in ("facts", "profile", "recalled")
     )
@@ -113,7 +113,7 @@ async def show_sources(asked: PageRequest) -> Response:
 
 @pages.answers("GET data")
 async def show_data(asked: PageRequest, **done: str) -> Response:
-    """Show the switches, export and import, and the erase of everything, with what it takes before it is done."""
+    """Show the switches, export and import, and what erasing everything takes."""
     known, is_asked = await known_of(asked), asked.one("all")
     seen = await overview.overview_of(asked, known.facts)
     return await asked.show("data.html", "data", known, seen=seen, no_export=_NO_EXPORT, is_asked=is_asked, **done)
@@ -126,7 +126,7 @@ async def switch(asked: PageRequest) -> Response:
         await overview.put_learning(asked, overview.LearningChoice(learning=learning == "on"))
     if use := asked.one("use"):
         await overview.put_use(asked, overview.UseChoice(use=use == "on"))
-    return asked.lead("updates" if asked.one("view") else "data")
+    return asked.lead("data")
 
 
 @pages.answers("POST import")
@@ -144,3 +144,9 @@ async def take_file_in(asked: PageRequest) -> Response:
     said = f"Taken in: {len(done.created)} new facts; {done.known} were known already, {len(done.refused)} refused."
     said += "".join(f" Line {each.line}: {each.reason.replace('_', ' ')}." for each in done.refused[:_TOLD])
     return await show_data(asked, said=said)
+
+
+@pages.answers("GET {unknown}")
+async def show_nothing(_: PageRequest) -> Response:
+    """Refuse an address that leads to no part."""
+    raise RefusedRequest(404, NO_PAGE)

@@ -71,6 +71,7 @@ SAID = {
 """What a form has done, as the address that it leads to says it."""
 UNDO = {"at": "facts-undo", "key": "line-answer"}
 """What takes that back, by what the address says of it."""
+NO_PAGE = "There is no such page. Choose a part of it above."
 FIELDS = {"content": "The fact", "text": "The text", "erase": "The word"}
 _FORMS = {"Input should": "should", "String should": "should", "Field required": "is missing: fill it in"}
 _PLAINLY = {
@@ -93,7 +94,7 @@ def templates() -> Environment:
     made.filters["has_row"] = may_have_row
     made.globals |= {"views": VIEWS, "categories": CATEGORIES, "approvals": APPROVALS, "why": WHY}
     made.globals |= {"said_of": SAID, "undo_of": UNDO}
-    for name in made.list_templates():  # read and compiled once: the event loop must not wait for a disk
+    for name in made.list_templates():  # read and compiled before there is an event loop
         made.get_template(name)
     return made
 
@@ -127,7 +128,7 @@ def date_in_words(day: str) -> str:
 def address(request: Request, to: str, **query: object) -> str:
     """Return the address of a part of the page, for the agent that the request is about; what is empty is left out."""
     # Relative, and all of one depth: behind a proxy the page lies below any prefix.
-    said = {**query, "agent_name": request.query_params.get("agent_name", "")}
+    said = {**query, "agent_name": getattr(request.state, "agent_name", "")}
     found = urlencode({name: value for name, value in said.items() if value}, doseq=True)
     return f"{to}?{found}" if found else to
 
@@ -135,7 +136,7 @@ def address(request: Request, to: str, **query: object) -> str:
 def render(
     request: Request, template: str, context: Mapping[str, Any], *, view: str, status: int = 200
 ) -> HTMLResponse:
-    """Return the page with a template as its main part; `view` says which of `VIEWS` is current."""
+    """Return the page with a template as its main part; `view` is the current one of `VIEWS`."""
     whole = {
         "said": "", "undo": None, "done": {}, "waiting": 0, "who": "", **context,
         "url": partial(address, request), "view": view, "missing": missing(), "template": template,

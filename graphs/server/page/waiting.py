@@ -1,4 +1,4 @@
-"""What waits: facts and messages for a person's yes, other words or no; updates to be learned, or that failed."""
+"""What waits: facts and messages for a person's yes or no; updates to be learned, or that failed."""
 
 import json
 from dataclasses import replace
@@ -27,7 +27,7 @@ _LAST_UPDATES = 10
 
 @pages.answers("GET updates")
 async def show_updates(asked: PageRequest, **done: object) -> Response:
-    """Show what waits for a person, what waits to be learned, what failed, and what was learned last."""
+    """Show what waits, what failed, and what was learned last."""
     known = await known_of(asked)
     held, lines = known.held, known.asked_about(asked)
     last = (await asked.run(read_receipts(asked.owner)))[::-1][:_LAST_UPDATES]
@@ -66,7 +66,7 @@ async def say_no(asked: PageRequest) -> Response:
 
 @pages.answers("POST held-again")
 async def take_no_back(asked: PageRequest) -> Response:
-    """Let a fact wait again that somebody has just said no to; what the form says of it is checked as an import is."""
+    """Let a fact wait again that somebody has just said no to; it is checked as an import is."""
     now = asked.now
     try:
         fact = read_fact(json.loads(asked.one("fact")), iso_time(now))

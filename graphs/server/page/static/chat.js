@@ -1,12 +1,11 @@
-// The chat, by the official JavaScript SDK. The address names the open conversation behind its "#": there it stays, whatever
-// part of the page is shown, and no server logs it. What is said is read from its thread.
+// The chat, by the official JavaScript SDK. What is said is read from the open conversation's thread.
 
 import { copy, shownOf, textOf } from "./answers.js";
 import { Client } from "./langgraph.js";
-import { hashWith, headers, kept, lose, part, say, token } from "./page.js";
+import { hashWith, headers, kept, lose, morph, part, say, token } from "./page.js";
 import { guard, html, nothing, render, repeat } from "./rendering.js";
 
-const DRAFT = "palimpsest-draft-", MODE = "palimpsest-mode", ENDED = "palimpsest-ended";
+const DRAFT = "palimpsest-draft-", MODE = "palimpsest-mode", ENDED = "palimpsest-ended", SENDING = "sending";
 const WAIT = "An answer is still coming: wait for its end, or stop it.";
 const GONE = "This conversation is not there any more: it was deleted or erased elsewhere.";
 const BEAT = 5000; // milliseconds
@@ -24,20 +23,24 @@ let seen = ""; // what the thread's row said as they were read
 let turn = null; // an answer that is coming: its run, what it answers, and what has come
 let failed = null; // why none came, and what had come
 let switched = null; // a mode is written down
+let unsure = null; // what was being sent as the page was left
 let hint = "", shown = MOST, editing = "";
 let cards = []; // of what was learned
-let since = null, isAsking = false;
+let last = null; // when anything was learned
+let note = null; // that goes with the answer or edit that it is about
+let reading = Promise.resolve(), next = null; // of cards
 
 const client = () => new Client({ apiUrl: root, apiKey: null, defaultHeaders: headers(), callerOptions: { maxRetries: 1 } });
-const newId = () => `${Date.now()}-${Math.random()}`;
+const newId = () => URL.createObjectURL(new Blob()).slice(-36); // otherwise a browser makes a UUID only with TLS
 const place = (id) => messages.findIndex((each) => each.id === id);
 const has = (id) => place(id) >= 0;
 const isHuman = ({ type }) => type === "human";
 const isAway = (error) => /Connection|TypeError|Reconnect|Idle/.test(error?.name);
+const tell = (text) => { note = say(text); };
 const quietly = (what) => what().catch((error) => isAway(error) && lose()); // what nobody asked for
 const down = () => { log.scrollTop = log.scrollHeight; };
 
-// Why no answer came: what whoever talks here can do, and no codes.
+// Why no answer came.
 function reason({ name, status, message = "" }) {
   if (!navigator.onLine) return "This device has no network. Try again once it has.";
   if (isAway({ name })) return "The server does not answer. Try again once it runs.";
@@ -46,18 +49,26 @@ function reason({ name, status, message = "" }) {
   return said.replace(/ The provider says: .*$/s, "").slice(0, 300);
 }
 
-// Where one logs in, what is not sent yet stays in the tab alone, as the token does.
+// Where one logs in, what is not sent yet, or not known to be, stays in the tab alone, as the token does.
 const drafts = token() ? sessionStorage : localStorage;
 const who = () => document.getElementById("view").dataset.who;
 const draft = (id) => `${DRAFT}${who()}-${id}`;
-function keep() {
-  if (words.value && mode.value !== "incognito") drafts.setItem(draft(thread), words.value);
-  else drafts.removeItem(draft(thread));
+function keep(id = thread, text = words.value) {
+  if (text && mode.value !== "incognito") drafts.setItem(draft(id), text);
+  else drafts.removeItem(draft(id));
 }
 
-function point(how = "replaceState") {
-  const hash = hashWith("chat", passing ? "" : thread);
-  if (hash !== location.hash) history[how](null, "", location.pathname + location.search + hash);
+function back(sent) {
+  unsure = null;
+  if (!sent) return;
+  if (!has(sent.id)) words.value ||= textOf(sent);
+  keep(SENDING, "");
+  keep();
+}
+
+function point(how = "replaceState", id = passing ? "" : thread) {
+  const hash = hashWith("chat", id);
+  if (hash !== location.hash) history[how](history.state, "", location.pathname + location.search + hash);
 }
 
 // The request outlives the page.
@@ -72,12 +83,14 @@ async function open(id, said = "Talk here, and see beside it what is remembered.
   line.abort();
   line = new AbortController();
   leave();
-  [thread, messages, seen, turn, failed, since, cards, shown, editing, hint] = [id, [], "", null, null, null, [], MOST, "", id ? "" : said];
+  [thread, messages, seen, turn, failed, last, cards, shown, editing, hint] = [id, [], "", null, null, null, [], MOST, "", id ? "" : said];
   mode.value = (!id && sessionStorage.getItem(MODE)) || "normal";
   words.value = (mode.value !== "incognito" && drafts.getItem(draft(thread))) || "";
+  unsure = JSON.parse(drafts.getItem(draft(SENDING)));
+  if (unsure?.thread !== thread) unsure = null;
   paint();
   await quietly(look);
-  await quietly(learned);
+  learned();
 }
 
 function goTo(id) {
@@ -88,7 +101,7 @@ function goTo(id) {
   words.focus({ preventScroll: true });
 }
 
-// Reads the thread where it has changed. Returns its row, if no other conversation or answer has begun.
+// Returns the thread's row, if no other conversation or answer has begun.
 async function read() {
   const [mine, then] = [line, turn];
   const isOther = () => mine !== line || then !== turn;
@@ -96,11 +109,11 @@ async function read() {
   const [row] = await asked.catch((error) => (error.status === 400 ? [] : Promise.reject(error))); // no id of a thread
   if (isOther()) return null;
   if (!row) {
-    const unsent = words.value || (turn?.sent && textOf(turn.sent)) || "";
+    const sent = turn?.sent ?? unsure, unsent = words.value || (sent && textOf(sent)) || "";
     drafts.removeItem(draft(thread));
     sessionStorage.setItem(MODE, mode.value);
-    open("", GONE);
-    words.value = unsent;
+    open("", unsure ? undefined : GONE);
+    words.value = unsent || words.value;
     keep();
     point();
     return null;
@@ -120,10 +133,11 @@ async function read() {
 async function look() {
   if (!thread || turn) return;
   const id = thread;
-  const row = await read();
-  if (row?.status !== "busy") return;
+  const row = await read(), sent = unsure;
+  if (!row) return;
+  if (row.status !== "busy") return back(sent);
   const going = (await client().runs.list(id)).find(({ status }) => ["pending", "running"].includes(status));
-  if (going && id === thread && !turn) follow((_, signal) => client().runs.joinStream(id, going.run_id, { signal }), { run: going.run_id });
+  if (going && id === thread && !turn) follow((_, signal) => client().runs.joinStream(id, going.run_id, { signal }), { run: going.run_id, sent });
 }
 
 const button = (title, press, kind = "link") => html`<button type="button" class=${kind} @click=${press}>${title}</button>`;
@@ -166,7 +180,6 @@ function article(message) {
 // The newest of its messages that is here; what was edited away before has no place any more.
 const cardsBehind = (id) => cards.filter(({ after, isNew }) => (after.findLast(has) ?? (isNew ? "" : null)) === id).map(({ card }) => card);
 
-// What one can do with a message, how full the context window was, and what an answer drew on.
 function foot(message) {
   const { palimpsest: sources, palimpsest_tokens: { budget, ...parts } = {} } = message.response_metadata ?? {};
   const used = Object.values(parts).reduce((sum, each) => sum + each, 0);
@@ -190,6 +203,7 @@ async function drew(details, message, sources) {
 
 function edit(id) {
   editing = id;
+  note?.remove();
   paint();
   (log.querySelector(".anew textarea") ?? words).focus();
 }
@@ -197,7 +211,7 @@ function edit(id) {
 function sends(event) {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
-  if (turn) say(WAIT);
+  if (turn) tell(WAIT);
   else event.target.form.requestSubmit();
 }
 
@@ -205,7 +219,7 @@ function anew(message) {
   const sendAnew = (event) => {
     event.preventDefault();
     const content = event.target.elements.text.value.trim();
-    if (!content) return say("The message must say something.");
+    if (!content) return tell("The message must say something.");
     answer({ type: "human", content, id: newId() }, message.id);
   };
   return html`
@@ -244,40 +258,44 @@ async function follow(begin, { run = "", sent = null }) {
   if (mine === line && thread) await quietly(read);
   if (mine !== line) return;
   turn = null;
-  if (wrong && !now.stopping) failed = { why: reason(wrong), came: now.came };
-  if (sent && !has(sent.id)) {
-    words.value ||= textOf(sent);
-    keep();
-  }
+  note?.remove();
+  // Whoever stopped it elsewhere writes what came a moment later.
+  if (!now.stopping && (wrong || isHuman(messages.at(-1) ?? {}))) failed = { why: wrong ? reason(wrong) : now.came && "", came: now.came };
+  back(sent);
+  point();
   paint();
 }
 
-// Asks for an answer, to a message or to what stands there, in the place of the message `from`.
+// Asks for an answer, in the place of the message `from`.
 function answer(sent, from) {
-  if (turn) return say(WAIT);
+  if (turn) return tell(WAIT);
   editing = "";
-  const mine = line, chosen = mode.value, was = thread;
+  const mine = line, chosen = mode.value, was = thread, id = was || newId();
+  const isPassing = !was && chosen === "incognito";
+  keep();
+  if (sent) keep(SENDING, JSON.stringify({ ...sent, thread: id }));
+  point("replaceState", isPassing ? "" : id); // before it is there: a reload finds it
   if (from) {
     messages = messages.slice(0, place(from));
     seen = ""; // shown again if this fails
   }
   return follow(async (now, signal) => {
     await switched;
-    const checkpoint = from && (await before(was, from));
-    const id = was || (await client().threads.create({ metadata: { memory_mode: chosen } })).thread_id;
-    const isPassing = !was && chosen === "incognito";
+    const checkpoint = from && (await before(id, from));
+    if (!was) await client().threads.create({ threadId: id, ifExists: "do_nothing", metadata: { memory_mode: chosen } });
     if (mine === line) {
       thread = id;
       if (isPassing) passing = id;
-      point();
     } else if (isPassing) return leave(id) ?? [];
     return client().runs.stream(id, "chat", {
       input: sent && { messages: [{ role: "user", content: sent.content, id: sent.id }] },
       checkpoint, streamMode: ["messages", "values"], signal,
       onRunCreated({ run_id }) {
         now.run = run_id;
+        keep(SENDING, "");
+        if (mine !== line) return;
         drafts.removeItem(draft(was));
-        if (mine === line) paint(keep());
+        paint(keep());
       },
     });
   }, { sent });
@@ -292,7 +310,7 @@ async function before(id, message, limit = 50) {
   return isSeen || states.length < limit ? parent : before(id, message, limit * 4);
 }
 
-// Ends a run. What came is written as its model's; then a run without input, which asks no model, ends the turn.
+// What came is written as the model's; then a run without input, which asks no model, ends the turn.
 async function halt(id, now) {
   const { runs, threads } = client();
   await runs.cancel(id, now.run, true).catch((error) => {
@@ -304,19 +322,24 @@ async function halt(id, now) {
   if (["call_model", "flush_memory"].includes(next[0])) await runs.wait(id, "chat", { input: null });
 }
 
-// A card says what was learned, behind its message.
-async function learned() {
-  const mine = line, before = since;
-  if (isAsking) return;
-  isAsking = true;
-  const asked = part(`learned?${new URLSearchParams({ since: since ?? "", thread })}`);
-  const { holder, answer: found } = await asked.finally(() => { isAsking = false; });
+// A card says what was learned, behind its message, and what became of that.
+function learned() {
+  next ??= reading.then(() => { [next, reading] = [null, quietly(readCards)]; }); // whoever was asked before knows less
+}
+
+async function readCards() {
+  const mine = line, before = last;
+  const { holder, answer: { headers: found } } = await part(`learned?${new URLSearchParams({ thread })}`);
   if (mine !== line) return;
-  since = found.headers.get("X-Since");
-  mode.options[0].textContent = found.headers.get("X-Learning") === "True" ? "Learns" : "Learning is off";
-  for (const card of [...holder.children]) cards.push({ card, after: card.dataset.after.split(" "), isNew: before !== null });
+  last = found.get("X-Last");
+  mode.options[0].textContent = found.get("X-Learning") === "True" ? "Learns" : "Learning is off";
+  for (const card of [...holder.children]) {
+    const there = cards.find((each) => each.card.id === card.id);
+    if (there) morph(there.card, card);
+    else cards.push({ card, after: card.dataset.after.split(" "), isNew: before !== null });
+  }
   paint();
-  if (before !== null && before !== since) document.body.dispatchEvent(new Event("facts-changed"));
+  if (before !== null && before !== last) document.body.dispatchEvent(new Event("facts-changed"));
 }
 
 async function conversations() {
@@ -337,12 +360,12 @@ async function conversations() {
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   const content = words.value.trim();
-  if (turn) return say(WAIT);
+  if (turn) return tell(WAIT);
   words.value = "";
   if (content) answer({ type: "human", content, id: newId() });
 });
 words.addEventListener("keydown", sends);
-words.addEventListener("input", keep);
+words.addEventListener("input", () => keep());
 stopper.addEventListener("click", () => {
   const now = turn;
   now.stopping = halt(thread, now).catch((error) => {
@@ -376,7 +399,7 @@ document.addEventListener("click", (event) => {
 }, true);
 
 addEventListener("hashchange", () => kept("chat") !== (passing ? "" : thread) && open(kept("chat")));
-document.body.addEventListener("done", () => quietly(learned)); // a switch, maybe
+document.body.addEventListener("done", learned);
 document.body.addEventListener("erased", ({ detail }) => {
   for (const key of Object.keys(drafts)) if (key.startsWith(draft(detail ?? ""))) drafts.removeItem(key);
   if (detail && detail !== thread) return;
@@ -388,7 +411,7 @@ addEventListener("pagehide", () => {
   sessionStorage.setItem(ENDED, "The incognito chat ended as the page was left, and is deleted.");
   open("");
 });
-const sync = () => document.hidden || box.hidden || [look, learned].forEach(quietly);
+const sync = () => document.hidden || box.hidden || (quietly(look), learned());
 document.addEventListener("visibilitychange", sync);
 // Maybe as another, or as nobody.
 document.body.addEventListener("entered", () => {

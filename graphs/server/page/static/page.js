@@ -1,5 +1,5 @@
 // What the page does beyond forms and links: it fetches the page that one of them leads to, and changes what differs there.
-// So what is typed, ticked, opened and focused stays. It holds no data of anybody, and stores nothing but a token, for one tab.
+// So what is typed, ticked, opened and focused stays. It stores nothing but a token, for one tab.
 
 const TOKEN = "palimpsest-token";
 const LOOK = 10_000; // milliseconds after which the page looks again by itself
@@ -16,10 +16,11 @@ export function say(text) {
   line.className = "note";
   line.textContent = text;
   said.replaceChildren(line);
+  return line;
 }
 
-// What stands behind the # of the address, where servers do not log it: the words that are searched for (`text`), and the
-// conversation that is open (`chat`).
+// What stands behind the # of the address, where servers do not log it: the words that are searched for (`text`), and the open
+// conversation (`chat`).
 export const kept = (name) => new URLSearchParams(location.hash.slice(1)).get(name) ?? "";
 export function hashWith(name, value) {
   const all = new URLSearchParams(location.hash.slice(1));
@@ -51,7 +52,7 @@ const nameOf = (node) => `${node.nodeName} ${node.getAttribute?.("name") ?? ""}`
 // Makes of an element what another one is. An element of the same id stays itself: with what is typed in it, the keyboard's
 // place, and what somebody opened. A row in which somebody writes is left alone by what the page does by itself; until it is
 // sent, it stays an edit of what they were shown.
-function morph(old, next, isLook, form) {
+export function morph(old, next, isLook, form) {
   if (old.nodeType !== Node.ELEMENT_NODE) {
     if (old.data !== next.data) old.data = next.data;
     return;
@@ -90,6 +91,7 @@ for (const name of ["pointerup", "pointercancel"]) addEventListener(name, () => 
 addEventListener("pointermove", ({ buttons }) => buttons || release(), true);
 
 let typing = 0; // until what is typed is searched for
+let allOf = null; // for what "All" was ticked
 let newest = 0; // of what somebody asked for: only the last one's answer is shown
 let underWay = 0;
 let doing = Promise.resolve();
@@ -103,10 +105,11 @@ export function lose() {
 }
 
 const here = () => location.href;
+const isLogin = () => document.querySelector("[data-login]");
 
 // Shows an address. `form`: what was sent, with its `body`. `text`: what is searched for. `how`: what becomes of the browser's
 // history, "pushState" or "replaceState". `isLook`: nobody asked for it. `isFind`: somebody is typing. `isElsewhere`: they go on.
-// What is pressed is done, and shown, one after another; what is asked for later knows all of it, and so does its address.
+// What is pressed is done, and shown, one after another; what is asked for later knows all of it.
 function show(address, wanted = {}) {
   const { body, isLook, isFind, isElsewhere } = wanted;
   if (isElsewhere) clearTimeout(typing);
@@ -135,7 +138,7 @@ async function shown(address, wanted = {}) {
   const { answer, page } = found;
   const next = page.getElementById("view");
   if (!next) return refused(answer.status, isLook);
-  if (answer.ok) apply(page, answer, { ...wanted, text });
+  if (answer.ok || isLogin()) apply(page, answer, { ...wanted, text });
   else if (!isLook) toast(next);
   const find = byId("find");
   if (!isLook && !isFind && find?.matches("[data-live]") && isTyped(find)) seek(find); // that went under in what was done meanwhile
@@ -162,6 +165,7 @@ function toast(next) {
 
 function apply(page, answer, { form, text, how = "", isLook, isFind, isElsewhere }) {
   const active = document.activeElement;
+  const top = scrollY; // of what is left: a shorter view scrolls
   const row = active?.closest("#view [id]:is(li, article)")?.id;
   const written = new Set(view.querySelectorAll("[autofocus]"));
   const next = page.getElementById("view");
@@ -171,12 +175,12 @@ function apply(page, answer, { form, text, how = "", isLook, isFind, isElsewhere
   if (form?.closest("#chat")) return look();
   if (form && answer.redirected) form.reset(); // what it said is done
   if (isElsewhere) find?.reset(); // it says what is found there
-  if (!isLook) for (const all of document.querySelectorAll("[data-all]")) all.checked = false;
+  if (!isLook && !(isFind && allOf === valuesOf(find))) tick(false, alls());
   morph(byId("parts"), page.getElementById("parts"));
   if (next.dataset.shows !== view.dataset.shows) view.replaceChildren();
   morph(view, next, isLook, form);
   document.title = page.title;
-  if (byId("choose-all")?.checked) tick(true);
+  if (document.querySelector(isFind ? "[data-all]:checked" : "#choose-all:checked")) tick(true);
   const goBack = (place) => place !== document.activeElement && place.focus({ preventScroll: true });
   const isThere = active?.isConnected && active !== document.body;
   if (isLook) return isThere && goBack(active);
@@ -186,23 +190,22 @@ function apply(page, answer, { form, text, how = "", isLook, isFind, isElsewhere
   to.hash = hashWith("text", to.pathname === location.pathname ? text : "");
   const isGoing = how === "pushState" && to.href !== location.href;
   if (isGoing) {
-    history.replaceState({ top: scrollY }, "");
+    history.replaceState({ top }, "");
     history.pushState(null, "", to);
   } else if (how) history.replaceState(history.state, "", to);
-  if (isGoing && !isFind) {
-    scrollTo(0, 0);
-    return goBack(view);
-  }
+  const isNext = isGoing && !isFind;
+  if (isNext) scrollTo(0, 0);
   // What was pressed may be gone with the answer: the keyboard goes on where the answer is.
   const fresh = [...view.querySelectorAll("[autofocus]")].find((each) => !written.has(each));
   if (fresh) fresh.focus();
+  else if (isNext) goBack(view);
   else if (isThere) goBack(active);
   else if (how) goBack(byId(row)?.querySelector("a, button") ?? said.querySelector("button") ?? view);
 }
 
 // By itself the page shows what is there now, in a few seconds, and as it is looked at again.
 function look() {
-  if (document.hidden || document.querySelector("[data-login]")) return;
+  if (document.hidden || isLogin()) return;
   if (underWay) setTimeout(look, 500);
   else show(here, { isLook: true });
 }
@@ -211,10 +214,11 @@ document.addEventListener("visibilitychange", look);
 document.body.addEventListener("facts-changed", look);
 
 // Searching.
+const valuesOf = (form) => `${new URLSearchParams(new FormData(form))}`;
 function isTyped(form) {
   const shown = form.cloneNode(true);
   shown.reset();
-  return `${new URLSearchParams(new FormData(form))}` !== `${new URLSearchParams(new FormData(shown))}`;
+  return valuesOf(form) !== valuesOf(shown);
 }
 let isSought = false; // while somebody goes on typing, the address changes in its place
 function seek(form, target) {
@@ -252,6 +256,7 @@ document.addEventListener("submit", async (event) => {
   }
   if (form.id === "find") return clearTimeout(typing), seek(form, by ?? form);
   const body = new URLSearchParams(new FormData(form, by));
+  if (form.matches("#choose")) for (const [name, value] of new FormData(byId("find"))) body.set(name, value);
   if (by?.matches("[data-download]")) return download(by, body);
   if (form.matches("[data-import]") && form.elements.file.files.length) return takeIn(form);
   const pressed = by ?? form;
@@ -292,6 +297,8 @@ document.addEventListener("click", (event) => {
   } else if (new URL(".", link.href).href === new URL(".", location).href) {
     event.preventDefault();
     const isWithin = view.contains(link);
+    const find = byId("find");
+    if (!isWithin && find?.matches("[data-live]")) history.replaceState(history.state, "", location.pathname + location.search + hashWith("text", find.elements.text.value.trim()));
     const isInRow = isWithin && link.closest("li") && new URL(link.href).pathname === location.pathname;
     show(late(link, () => link.href), { isElsewhere: !isWithin, how: isInRow ? "replaceState" : "pushState" });
   }
@@ -303,7 +310,7 @@ addEventListener("popstate", async () => {
   if (top !== undefined) scrollTo(0, top);
 });
 
-// A browser sends no token with a link or a form, and leaves the page for what is wrong; so what is to be saved is fetched.
+// A browser sends no token with a link or a form; so what is to be saved is fetched.
 async function download(pressed, body) {
   const address = pressed.getAttribute("formaction") ?? pressed.getAttribute("href");
   const answer = await fetch(address, { method: body ? "POST" : "GET", headers: headers(), body }).catch(() => null);
@@ -332,19 +339,25 @@ async function takeIn(form) {
 }
 
 const boxes = () => [...document.querySelectorAll('.facts [type=checkbox][name="id"]')];
-const tick = (is) => boxes().forEach((box) => { box.checked = is; });
-// "All" goes without a look at the boxes: whoever spares one fact, or those on this page, must not lose them.
+const alls = () => document.querySelectorAll("[data-all]");
+const tick = (is, all = boxes()) => all.forEach((box) => { box.checked = is; });
+// "All" goes without a look at the boxes: whoever spares one fact must not lose it.
 document.addEventListener("change", ({ target }) => {
   const isAll = target.matches("[data-all]");
-  if (isAll) tick(target.checked);
+  if (isAll) {
+    tick(target.checked);
+    allOf = valuesOf(byId("find")); // which may not be searched for yet
+  }
   if (target.id !== "choose-all" && !((isAll || boxes().includes(target)) && !target.checked)) return;
-  for (const all of document.querySelectorAll("[data-all]")) all.checked = target.checked;
+  tick(target.checked, alls());
 });
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
-    const within = document.activeElement?.closest(".fact, .held, #said, .anew");
-    within?.querySelector("[data-escape], [data-close], [type=button]")?.click();
+    const within = document.activeElement?.closest(".fact, .held, #said, .anew, .threads[open]");
+    const closes = within?.querySelector("[data-escape], [data-close], [type=button], summary");
+    closes?.focus();
+    closes?.click();
   }
   const isWriting = document.activeElement?.matches("input, textarea, select");
   if (event.key === "/" && !isWriting) {
@@ -356,7 +369,7 @@ document.addEventListener("keydown", (event) => {
 
 // The chat needs who one is, and the SDK; where that is not built, the page says so.
 async function chat(shown) {
-  if (document.querySelector("[data-login]") && !token()) return;
+  if (isLogin() && !token()) return;
   try {
     await import("./chat.js");
     await shown;
@@ -370,7 +383,7 @@ async function chat(shown) {
 
 const find = byId("find");
 let first; // what is shown of it
-if (document.querySelector("[data-login]") ? token() : kept("text")) {
+if (isLogin() ? token() : kept("text")) {
   view.hidden = true; // what is found is not all that is there
   first = show(here).finally(() => { view.hidden = false; });
 } else if (find?.matches("[data-live]") && isTyped(find)) seek(find, find); // before this script was there
