@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -79,21 +80,18 @@ class Owner:
         return f"{self.segment}.{self.agent_name}"
 
     @classmethod
-    def from_due_key(cls, key: str) -> Self:
-        """Return the owner that a due marker names; `ValueError` if the key names none."""
+    def from_due_key(cls, key: str) -> Self | None:
+        """Return the owner that a due marker names; `None` if the key names none."""
         segment, _, agent_name = key.partition(".")
-        return cls(segment, agent_name)
+        with suppress(ValueError):
+            return cls(segment, agent_name)
+        return None
 
 
 def owner_of(namespace: tuple[str, ...] | list[str]) -> Owner | None:
     """Return the owner of a namespace made by `Owner.namespace`, or `None` for any other."""
-    parts = tuple(namespace)
-    if len(parts) != 4 or parts[0] != ROOT:
-        return None
-    try:
-        return Owner(parts[1], parts[2])
-    except ValueError:
-        return None
+    is_owners = len(namespace) == 4 and namespace[0] == ROOT
+    return Owner.from_due_key(".".join(namespace[1:3])) if is_owners else None
 
 
 def vectors_of(namespace: tuple[str, ...], key: str) -> tuple[tuple[str, ...], str] | None:

@@ -70,7 +70,8 @@ async def write_down_left(service: MemoryService, store: BaseStore, page: int = 
                 learn_from = TurnEpochs.from_state(memory).learn_from
                 for turn in unwritten_of(memory.get("unwritten")):
                     with tolerated(logger, "a turn of thread %s is not written down yet", thread_id):
-                        owner = Owner.from_due_key(turn.owner)
+                        if (owner := Owner.from_due_key(turn.owner)) is None:
+                            continue
                         # The state may have been written by a client: the server says the same, or nobody logs in.
                         is_vouched = owner.segment == user_segment(user_id) if user_id else service.settings.single_user
                         closing = turn.closing(thread_id, owner, messages, learn_from) if is_vouched else None

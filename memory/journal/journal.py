@@ -143,8 +143,7 @@ async def hold_repeats(owner: Owner, before: Control) -> None:
 async def append(owner: Owner, entries: Sequence[JournalEntry]) -> None:
     """Write the entries; one that is there already gains the messages that it lacks (`JournalEntry.joined`)."""
     if entries:
-        held = await read_journal_entries(owner, [entry.key for entry in entries])
-        await tell(owner, {each.key: each for each in held}, entries)
+        await tell(owner, entries_in(await read_rows(owner, "journal", [entry.key for entry in entries])), entries)
 
 
 async def read_journal(owner: Owner) -> list[JournalEntry]:

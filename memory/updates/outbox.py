@@ -220,13 +220,7 @@ async def read_owners(thread_id: str) -> list[Owner]:
 
 def _owners(items: Iterable[Item]) -> list[Owner]:
     """Return the owners that keys of due markers, or of a thread's notes, name."""
-    found = []
-    for item in items:
-        try:
-            found.append(Owner.from_due_key(item.key))
-        except ValueError:
-            logger.warning("%s %s names no owner and is left alone", item.namespace[0], item.key)
-    return found
+    return [owner for item in items if (owner := Owner.from_due_key(item.key))]
 
 
 async def owners_with(*kinds: Kind) -> list[Owner]:

@@ -56,13 +56,10 @@ class Unwritten(Late):
                 here.
             learn_from: Id of the first message of the thread that no erase came after; empty if there was no erase.
         """
-        try:
-            named = Owner.from_due_key(self.owner)
-        except ValueError:
-            return None
+        named = Owner.from_due_key(self.owner)
         epochs = self.epochs._replace(learn_from=learn_from)
         newest = epochs.newest_turn(self._slice(messages, learn_from))
-        if named.segment != owner.segment or not learnable(latest_turn(newest)):
+        if named is None or named.segment != owner.segment or not learnable(latest_turn(newest)):
             return None
         return Closing(
             owner=named,
