@@ -38,7 +38,7 @@ from memory.facts.changes import Outcome
 from memory.facts.fact import Fact, FactNotFound, MemoryFull, is_protected, may_be_used
 from memory.facts.rows import read_snapshot
 from memory.facts.store import FactEffects
-from memory.forget.threads import erased_between, read_thread_epoch
+from memory.forget.threads import erased_between, read_thread_erase
 from memory.forms import plain
 from memory.injection.block import escape, fact_line, line_of, turn_line
 from memory.journal.entry import day_of
@@ -188,7 +188,7 @@ async def remember(
     corrects: Annotated[str | None, Field(description="Id of the fact that it takes the place of.")] = None,
 ) -> Told:
     """Remember one fact that the user just told, at once. What they say is learned later anyway."""
-    snapshot, thread_epoch = await side_by_side(read_snapshot(call.owner), read_thread_epoch(call.thread_id))
+    snapshot, erase = await side_by_side(read_snapshot(call.owner), read_thread_erase(call.thread_id))
     wrong = next((fact for fact in snapshot.facts if fact.id == corrects), None)
     if corrects and wrong is None:
         return Told(_unknown(corrects))
@@ -203,7 +203,7 @@ async def remember(
         time_zone=call.control.zone,
     )
     epoch = call.epochs.epoch or snapshot.control.epoch
-    if erased_between(call.epochs.thread_epoch, thread_epoch) or epoch != snapshot.control.epoch:
+    if erased_between(call.epochs.thread_epoch, erase.epoch) or epoch != snapshot.control.epoch:
         return Told(f"Not remembered: {prompts.NOT_REMEMBERED['stale']}")
     outcome = await call.facts.apply(extraction, thread_id=call.thread_id, epoch=epoch, now=iso_time(call.now))
     await hold_repeats(call.owner, call.control)

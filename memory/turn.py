@@ -15,7 +15,7 @@ from memory.config import MemoryConfig
 from memory.control import change_control, read_control
 from memory.door import side_by_side, transaction
 from memory.facts.rows import MemorySnapshot
-from memory.forget.threads import erased_between, read_thread_epoch
+from memory.forget.threads import erased_between, read_thread_erase
 from memory.injection.injected import read_snapshot_with
 from memory.journal.journal import JournalRevision, read_revision
 from memory.message import iso_time, stored_id, to_stored
@@ -219,15 +219,15 @@ async def open_turn(
     """
     if not may_read(mode):
         return Opening(mode)
-    snapshot, (revision, receipts), thread_epoch = await side_by_side(
+    snapshot, (revision, receipts), erase = await side_by_side(
         read_snapshot_with(owner, lines),
         side_by_side(read_revision(owner), read_receipts(owner, iso_time(before or 0))),
-        read_thread_epoch(thread_id),
+        read_thread_erase(thread_id),
     )
     control = snapshot.control
     if not control.learning:  # the user may have paused it
         mode = effective_mode(mode, "read_only")
-    epochs = TurnEpochs(control.epoch, thread_epoch, control.edit) if may_learn(mode) else None
+    epochs = TurnEpochs(control.epoch, erase.epoch, control.edit) if may_learn(mode) else None
     told = () if before is None else tuple(receipts)
     return Opening(mode, snapshot, epochs, told, revision)
 

@@ -363,7 +363,7 @@ MUTANTS = (
     Mutant(
         "what a tool remembers outlives its thread",
         "graphs/tools_of_memory.py",
-        "    if erased_between(call.epochs.thread_epoch, thread_epoch) or epoch != snapshot.control.epoch:",
+        "    if erased_between(call.epochs.thread_epoch, erase.epoch) or epoch != snapshot.control.epoch:",
         "    if epoch != snapshot.control.epoch:",
         (ERASED_THREADS,),
     ),

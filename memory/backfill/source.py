@@ -21,7 +21,7 @@ from memory.facts import rules
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import forgotten_messages, read_fact_set, save
 from memory.forget.erase import forget_rows_of
-from memory.forget.threads import read_thread_epoch, write_thread_epoch
+from memory.forget.threads import read_thread_erase, write_thread_epoch
 from memory.forms import of_items, plain
 from memory.journal.entry import JournalEntry, day_of, entries_of
 from memory.journal.journal import append
@@ -189,8 +189,8 @@ async def take_in(
     """
     thread_id = source.thread_of(owner, conversation)
     key = f"talk.{digest(conversation.origin, conversation.id)[:32]}"
-    thread_epoch, noted, control = await side_by_side(
-        read_thread_epoch(source.unit(owner)),
+    erase, noted, control = await side_by_side(
+        read_thread_erase(source.unit(owner)),
         read_rows(owner, "sources", [_source_key(source.name), key]),
         read_control(owner),
     )
@@ -221,7 +221,7 @@ async def take_in(
         entry = Entry(
             kind="turn", owner=owner, thread_id=thread_id, epoch=control.epoch, created=now, due=now, messages=to_learn
         )
-        await outbox.record(entry, thread_epoch=thread_epoch)
+        await outbox.record(entry, thread_epoch=erase.epoch)
     after = replace(talk, told=talk.told | ids, known=talk.known | ids if learn else talk.known)
     if after != talk:
         await write_rows(owner, "sources", {key: plain(after)})

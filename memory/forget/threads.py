@@ -22,14 +22,9 @@ class ErasedThread:
 
 
 async def read_thread_erase(thread_id: str) -> ErasedThread:
-    """Read of a thread's last erase."""
+    """Read of a thread's last erase; its epoch is `NEVER_ERASED` if there was none lately."""
     found = await read(erased_threads_namespace(thread_id), erased_thread_key(thread_id))
     return of_item(ErasedThread, found)
-
-
-async def read_thread_epoch(thread_id: str) -> str:
-    """Read a thread's epoch; `NEVER_ERASED` if it was not erased lately."""
-    return (await read_thread_erase(thread_id)).epoch
 
 
 @transaction
