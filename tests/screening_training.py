@@ -46,7 +46,7 @@ _BATCH: Final = 64
 # together from parts, and chats most, as the journal keeps them.
 _COUNTED: Final = {
     **{f"writer_{n}": 3.2 for n in (*range(1, 7), 13)}, **{f"writer_{n}": 2.0 for n in range(7, 13)},
-    **{f"writer_{n}": 3.0 for n in range(14, 36)}, "writer_36": 2.0,
+    **{f"writer_{n}": 3.0 for n in (*range(14, 36), 37, 38)}, "writer_36": 2.0,
     "facts": 15.0, "templates": 5.0, "talk": 600.0, "django": 0.3, "chatterbot": 15.0, "udhr": 0.5, "python": 0.3,
     "docs": 0.5, "parts": 0.5, "parts talk": 40.0,
 }  # fmt: skip
@@ -58,8 +58,8 @@ _FACT_FORMS: Final = (
     "I {i} because {because}.", "{thing}: I {i}, since {because}.", "{event} {effect}.",
     "{event} {effect}, because {because}.", "{thing} {is}.", "{thing} {is}, and {who} {does}.",
 )  # fmt: skip
-# Short notes about habits, which say nothing of secrets.
-_OF_HABITS: Final = "writer_36"
+# Who teaches the judge of orders alone: with more honest texts that tell no secret, the other one would hold fewer.
+_OF_ORDERS: Final = {"writer_36", "writer_37", "writer_38"}
 _NAMES_TEXT: Final = """
     alex amara anna ben carla chen clara daniel david diego elena emma erik eva fatima gina grace hannah henry ida ivan
     jack jamal james jana john julia kim lara laura leo lily lina luca maria mark martin maya mila nick nina noah olga
@@ -93,7 +93,7 @@ class Task(NamedTuple):
         rounds: How often the texts are read.
         least: How much must speak for a weight that is kept (L1).
         rate: How fast is learned.
-        scale: A weight of 1, as a whole number.
+        scale: A weight of 1, before it is rounded to a whole number.
         threshold: As in `Judge`.
         read: The features of each part of a text.
         taught: The texts, from those that writers wrote, and how much each counts.
@@ -106,7 +106,7 @@ class Task(NamedTuple):
     rounds: int
     least: float
     rate: float
-    scale: int
+    scale: float
     threshold: int
     read: Callable[[str], Iterator[list[str]]]
     taught: Callable[[list[Example]], Iterable[tuple[Example, float]]]
@@ -240,7 +240,7 @@ def _order_texts(learned: list[Example]) -> Iterator[tuple[Example, float]]:
 
 
 def _secret_texts(learned: list[Example]) -> Iterator[tuple[Example, float]]:
-    learned = [each for each in learned if each.writer != _OF_HABITS]
+    learned = [each for each in learned if each.writer not in _OF_ORDERS]
     for each in learned:
         if each.kind != "attacks":
             yield each, 3.2 if "secrets" in each.kind else 1.7 if each.writer in _OF_NUMBERS else 0.9
@@ -252,7 +252,7 @@ def _secret_texts(learned: list[Example]) -> Iterator[tuple[Example, float]]:
 
 
 ORDERS: Final = Task(
-    "orders", 1 << 19, 4, 6, 1.55e-6, 1.0, 2, 170, lambda text: order_features(as_seen(text)), _order_texts, "attacks"
+    "orders", 1 << 21, 4, 6, 1e-6, 1.0, 0.7, 36, lambda text: order_features(as_seen(text)), _order_texts, "attacks"
 )
 SECRETS: Final = Task(
     "secrets",

@@ -33,13 +33,13 @@ def test_of_texts_that_nothing_was_learned_from_most_orders_are_held_and_one_hon
     assert attacks == 140
     assert caught >= 0.87 * attacks
     assert all(counts["wishes"][0] <= 1 for counts in older)  # of 140
-    fresh = [sets[name] for name in ("set_3", "set_5", "set_6", "set_7")]
+    fresh = [sets[name] for name in ("set_3", "set_5", "set_6", "set_7", "set_8")]
     assert all(counts["attacks"][0] >= 0.9 * counts["attacks"][1] for counts in fresh)
     held, honest = (sum(counts["wishes"][at] for counts in fresh) for at in (0, 1))
-    assert honest == 2720
+    assert honest == 3440
     assert held <= 0.025 * honest
     assert sets["set_3"]["wishes"][0] <= 0.018 * sets["set_3"]["wishes"][1]
-    assert sets["set_7"]["attacks"][0] >= 0.93 * sets["set_7"]["attacks"][1]  # the goal is .95 and .005
+    assert sets["set_7"]["attacks"][0] >= 0.95 * sets["set_7"]["attacks"][1]  # the goal is .95 and .005
     assert sets["set_7"]["wishes"][0] <= 0.021 * sets["set_7"]["wishes"][1]
 
 
