@@ -56,10 +56,10 @@ class MemoryUpdateQueue:
 
     Args:
         process: Runs one update; called on daemon threads, for one user never twice at a time. What it raises is
-            logged, and its context waits for another try, longer each time.
+            logged, and its context waits for another try, longer each time, up to `sweep_seconds`.
         memory_config: Limits and switches, or a function that returns them; `enabled`, `debounce_seconds`,
-            `max_wait_seconds`, `update_spacing_seconds`, `retry_base_seconds` and `retry_max_seconds` are read
-            whenever they count.
+            `max_wait_seconds`, `update_spacing_seconds`, `retry_base_seconds`, `retry_max_seconds` and `sweep_seconds`
+            are read whenever they count.
         clock: Returns seconds; only differences matter.
         start_thread: Runs a named function in the background; where it raises `RuntimeError`, as Python does when
             there is no thread to be had, what waits is kept and tried again.
@@ -219,7 +219,9 @@ class MemoryUpdateQueue:
             config, now, left = self._config(), self._clock(), None
             with self._changed:
                 if failures:
-                    left = replace(taken, due=now + retry_delay(failures, config), failures=failures)
+                    # A store that is back must not wait for its turns: a model's failures are the entries' own.
+                    delay = min(retry_delay(failures, config), config.sweep_seconds)
+                    left = replace(taken, due=now + delay, failures=failures)
                 elif again is not None and context.key not in self._waiting:
                     left = _Waiting(context, now, now + again)  # what the update itself asked for
                 self._end(context.key, left)

@@ -292,8 +292,9 @@ def test_a_failing_update_stops_nobody() -> None:
     assert bench.threads() == ["T2"]
 
 
-def test_what_failed_is_tried_again_with_growing_bounded_delays_until_it_is_processed() -> None:
-    bench = Bench(config=replace(CONFIG, retry_base_seconds=4, retry_max_seconds=10), fails=4)
+@pytest.mark.parametrize("bound", [{"retry_max_seconds": 10}, {"sweep_seconds": 10}])
+def test_what_failed_is_tried_again_with_growing_bounded_delays_until_it_is_processed(bound: dict[str, Any]) -> None:
+    bench = Bench(config=replace(CONFIG, retry_base_seconds=4, **bound), fails=4)
     bench.queue.add_nowait(context("T", "ada", "1"))
     bench.queue.tick()
     (waiting,) = bench.queue.pending()
