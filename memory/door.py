@@ -58,6 +58,8 @@ Batch = Sequence[Op]
 """Operations for the store in one go. It has to be a list, which handlers know it by; the type lets it hold any."""
 StoreEffects = Coroutine[Any, Any, T]
 """Awaits batches for the store, and returns a value."""
+Asking = Generator[Batch, list[Any], T]
+"""Does the same by yielding: what all others await ends in such a generator."""
 Batching = Callable[[Sequence[Op]], Awaitable[list[Any]]]
 Aside = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Has a call carried out by another thread than that of the event loop."""
@@ -120,7 +122,7 @@ def transaction(operation: Callable[P, StoreEffects[T]]) -> Callable[P, StoreEff
 
 
 @awaitable
-def ask(*ops: Op) -> Generator[Batch, list[Any], list[Any]]:
+def ask(*ops: Op) -> Asking[list[Any]]:
     """Have a store carry out operations in one batch, and return its answers."""
     return (yield [*ops])
 
@@ -136,14 +138,14 @@ def delete(namespace: Sequence[str], key: str) -> PutOp:
 
 
 @awaitable
-def read(namespace: Sequence[str], key: str) -> Generator[Batch, list[Any], Item | None]:
+def read(namespace: Sequence[str], key: str) -> Asking[Item | None]:
     """Read one item, or `None`."""
     (item,) = yield [GetOp(tuple(namespace), key, refresh_ttl=False)]
     return item  # type: ignore[no-any-return]
 
 
 @awaitable
-def read_many(namespace: Sequence[str], keys: Sequence[str]) -> Generator[Batch, list[Any], list[Item | None]]:
+def read_many(namespace: Sequence[str], keys: Sequence[str]) -> Asking[list[Item | None]]:
     """Read several items of one namespace in one batch, in the order of their keys."""
     if not keys:
         return []
@@ -151,9 +153,7 @@ def read_many(namespace: Sequence[str], keys: Sequence[str]) -> Generator[Batch,
 
 
 @awaitable
-def scan(
-    namespace: Sequence[str], *, where: Mapping[str, str] | None = None
-) -> Generator[Batch, list[Any], list[Item]]:
+def scan(namespace: Sequence[str], *, where: Mapping[str, str] | None = None) -> Asking[list[Item]]:
     """Read every item of exactly this namespace, sorted by key.
 
     A store's search stops at 10 items, also returns what lies below the namespace, and orders as it likes: by the
@@ -200,7 +200,7 @@ def side_by_side(
 
 
 @awaitable
-def side_by_side(*parts: StoreEffects[Any]) -> Generator[Batch, list[Any], tuple[Any, ...]]:
+def side_by_side(*parts: StoreEffects[Any]) -> Asking[tuple[Any, ...]]:
     """Carry out effects that do not wait for each other, and return their values: what they ask for goes in one batch.
 
     Reads of one batch see the store before its writes, so no part may need what another one writes.
