@@ -1,5 +1,6 @@
 """The page in a browser, against a real server: what stays while it is shown anew, loads late, or breaks off."""
 
+import re
 import threading
 from typing import Any
 
@@ -58,7 +59,7 @@ def test_a_look_at_the_list_keeps_what_somebody_has_begun_in_it(page: Any, serve
     expect(page.locator("#choose-all")).not_to_be_checked()
     page.locator("#choose-all").check()
     page.get_by_role("searchbox").fill("quinces")
-    expect(page.locator(".facts > li")).to_have_count(1)
+    expect(page.locator(".facts > li")).to_have_text([re.compile("pears"), re.compile("quinces")])  # one is open
     expect(page.locator("#choose-all")).not_to_be_checked()
     erase(page)
 
