@@ -50,22 +50,26 @@ def load_deployment(name: str) -> Deployment:
     return found
 
 
-# Reentrant: a `make_service` that asks for the service gets an error, instead of a deadlock.
-_making = threading.RLock()
+def _made_once(make: Callable[[], MemoryService]) -> Callable[[], MemoryService]:
+    """Decorate what makes the one service of a process; a thread that asks meanwhile waits for it."""
+    # Reentrant: a `make_service` that asks for the service gets an error, instead of a deadlock.
+    making, made = threading.RLock(), functools.cache(make)
+
+    @functools.wraps(make)
+    def once() -> MemoryService:
+        with making:  # `functools.cache` alone would let two threads that ask at the same time make two
+            return made()
+
+    return once
 
 
+@_made_once
 def service_of_process() -> MemoryService:
     """Return the one service that the graphs, the app and the persistence of this process share.
 
     It is made when it is first needed, not when a module is imported: a server may start in a process that has the
     graph imported already, and only then sets its variant and the variables of its configuration.
     """
-    with _making:  # `functools.cache` alone would let two threads that ask at the same time make two
-        return _made()
-
-
-@functools.cache
-def _made() -> MemoryService:
     settings = Settings.from_environment()
     service = load_deployment(settings.deployment).make_service(settings)
     if not isinstance(service, MemoryService):
