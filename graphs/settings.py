@@ -329,6 +329,11 @@ def environment(env_file: Path, process: Mapping[str, str] | None = None) -> dic
     return {**(os.environ if process is None else process), **read_env_file(env_file)}
 
 
+def give_process(variables: Mapping[str, str]) -> None:
+    """Set variables of this process, for packages that read them by themselves."""
+    os.environ.update(variables)
+
+
 def under_langgraph_dev(environ: Mapping[str, str], *, authenticates: bool) -> dict[str, str]:
     """Return the variables with those that `langgraph dev` adds for its server.
 

@@ -17,7 +17,7 @@ from graphs.local import weights
 from graphs.process.address import is_loopback
 from graphs.process.data_folder import unfit
 from graphs.process.failures import lacking
-from graphs.settings import LOCAL, EnvFileUnreadable, Settings, environment
+from graphs.settings import LOCAL, EnvFileUnreadable, Settings, environment, give_process
 
 _ASK_SECONDS = 60.0
 _CONNECT_SECONDS = 2
@@ -92,7 +92,7 @@ def ask_model(environ: Mapping[str, str], name: str) -> str:
     # The providers' packages read their keys from the environment. A trace would be waited for.
     given = server_environment(environ, None)
     given |= {each: "false" for each in given if each.endswith(("_TRACING", "_TRACING_V2"))}
-    os.environ.update(given)  # noqa: TID251 - for others to read
+    give_process(given)
     logging.disable()
     try:
         with redirect_stdout(sys.stderr):  # a package or a deployment's module may print
