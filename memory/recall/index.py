@@ -8,8 +8,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress, groupby, pairwise
-from operator import add
-from sys import intern
+from operator import add, itemgetter
 from typing import Final, NamedTuple
 
 from memory.recall.documents import Document, Hit
@@ -38,6 +37,8 @@ _LEAST_ALIKE: Final = 0.2
 _NEXT_TO: Final = 0.4
 _FROM_TURN: Final = 0.6
 _FROM_FACT: Final = 0.2
+# What better hits tell of already adds less than what is told of another message.
+_TOLD: Final = 0.85
 # A reply with more words is an explanation: it has all those of its question, and tells less of the user.
 _LONG_REPLY: Final = 35
 _REPLY: Final = 0.4
@@ -185,7 +186,13 @@ class Index:
         scores = self._shared(fused())
         for number in left_out:
             scores[number] = 0.0
-        return self._best(scores, limit)
+        hits, told = self._best(scores, limit), set[str]()
+        for place, (document, score) in enumerate(hits):
+            of = document.sources or (document.id,)
+            if told.issuperset(of):
+                hits[place] = Hit(document, score * _TOLD)
+            told.update(of)
+        return sorted(hits, key=itemgetter(1), reverse=True)
 
     def coverage(self, query: str, now: str = "", similarity: Mapping[str, float] | None = None) -> float:
         """Return how clearly a sentence is about what one document says: 0 for not at all, 1 for all that it says.
@@ -220,13 +227,11 @@ class Index:
         covered = [share * count for share, count in zip(shared, times, strict=True)]
         if similarity:
             usual = sum(similarity.values()) / max(len(similarity), _LEAST_TEXTS)
-            # With less, and without a word of it, a text is not what the sentence is about.
-            least = usual + (1 - usual) * _LEAST_ALIKE
             for name in similarity.keys() & self._numbers.keys():
-                at, cosine = self._numbers[name], similarity[name]
-                if cosine > least or covered[at]:
-                    outstanding = max(0.0, cosine - usual) / (1 - usual)
-                    covered[at] = _BESIDE * min(1.0, covered[at]) + _STANDS_OUT * outstanding
+                at, outstanding = self._numbers[name], (similarity[name] - usual) / ((1 - usual) or 1.0)
+                # With less, and without a word of it, a text is not what the sentence is about.
+                if outstanding > _LEAST_ALIKE or covered[at]:
+                    covered[at] = _BESIDE * min(1.0, covered[at]) + _STANDS_OUT * max(0.0, outstanding)
         facts = compress(covered, self._related().is_fact)
         return min(1.0, max(lenient, _SAID * max(covered, default=0.0), *facts))
 
@@ -288,8 +293,9 @@ class Index:
                 said[session_of[number]] += times
             said.pop(0, None)
             # Nothing for a word that every session has: where there is only one, it tells nothing.
-            _add_bm25(scores, said, weights[word] * math.log(len(norms) / (len(said) + 1)), norms)
-        return [_CONVERSATION * score for score in scores]
+            weight = _CONVERSATION * weights[word] * math.log(len(norms) / (len(said) + 1))
+            _add_bm25(scores, said, weight, norms)
+        return scores
 
     def _feedback(self, scores: Sequence[float], asked: Mapping[str, float]) -> dict[str, float]:
         """Return the words that tell most about what was found first, and were not asked for."""
@@ -377,5 +383,4 @@ def _add_bm25(scores: list[float], holders: Mapping[int, int], weight: float, no
 
 
 def _document_words(document: Document) -> list[str]:
-    # Interned: thousands of texts share them.
-    return [*map(intern, [*terms(document.text), *terms(document.who), *date_words(document.when)])]
+    return [*terms(document.text), *terms(document.who), *date_words(document.when)]

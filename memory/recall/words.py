@@ -21,9 +21,10 @@ _FROM_TODAY: Final = {"today": 0, "tonight": 0, "yesterday": -1, "tomorrow": 1}
 # languages or in English ("son", "die", "la"); those are common enough to weigh little.
 _SILENT: Final = word_set(
     """a an the and or but if of to in on at by for with from as is are was were be been being am do does did done doing
-    have has had having will would can could should shall might must i me my mine we us our ours you your yours he him
-    his she her hers it its they them their theirs this that these those there here what when where who whom whose which
-    why how not no so than then too very just about into over after before up down out off again please tell show ask
+    have has had having get gets got getting will would can could should shall might must likely i me my mine we us our
+    ours you your yours he him his she her hers it its they them their theirs this that these those there here what when
+    where who whom whose which why how not no so than then too very just about into over after before up down out off
+    again please tell show ask
     el las lo los unos unas y o de del que qué quién cuál cuándo dónde por para en mi mis tu tus su sus yo es está
     estoy uma um e da das em ao meu minha seu sua quem qual quando onde é estou les une et ou du au aux qui quoi où
     je j il ma ta tes sa ses est suis quel quelle der das dem ein eine einen einem einer und ist ich mein meine meinen
