@@ -1,11 +1,13 @@
 """The stores that turns ask, each for so many seconds at most, and the turns that they left unwritten."""
 
 import asyncio
+import atexit
 import logging
+import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from threading import Thread, main_thread
 from typing import Literal, TypeVar
 
 from langgraph.store.base import BaseStore
@@ -21,6 +23,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Access = Literal["read", "write"]
+Pause = tuple[float, float]
+"""Until when a store is not asked, by the clock, and for how many seconds."""
 
 _CONSEQUENCES: dict[Access, str] = {
     "read": "turns go on without memory, and are written down later",
@@ -30,8 +34,8 @@ _CONSEQUENCES: dict[Access, str] = {
 
 _PROMPT_SECONDS = 0.5
 """A store that fails a turn is probed so long. A probe touches no user's item: one user's bad value says nothing."""
-_LONGEST_PAUSE = 60.0
-"""Seconds for which a store that is away is not asked: one at first, twice as long each time, and so many at most."""
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+"""Seconds for which a store that is away is not asked: these at first, twice as long each time, and those at most."""
 _MOST_THREADS = 200
 """Unwritten turns of so many threads are held in memory, the newest."""
 
@@ -55,8 +59,7 @@ class Stores:
     def __init__(self, *, read: float, write: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.seconds: dict[Access, float] = {"read": read, "write": write}
         self.clock = clock
-        # Until when it is not asked, and how long the pause is.
-        self._away = ByStore[dict[Access, tuple[float, float]]](dict)
+        self._away = ByStore[dict[Access, Pause]](dict)
         self._writing: set[asyncio.Task[object]] = set()
 
     async def ask(self, store: BaseStore, access: Access, work: Callable[[], Awaitable[T]]) -> T:
@@ -77,15 +80,17 @@ class Stores:
         away, seconds = self._away[store], self.seconds[access]
         if access in away:  # the turns beside this one do not ask, until it knows
             away[access] = self.clock() + seconds, away[access][1]
+        known = away.get(access)
         try:
             async with asyncio.timeout(seconds):
                 done = await work()
         except Exception as error:
             if isinstance(error, TimeoutError) or not await self._answers(store, access):
-                self.doubt(store, access)
+                self.doubt(store, access, known)
+            else:
+                self._trust(store, access)
             raise
-        if away.pop(access, None):
-            logger.warning("the store is back (%s)", access)
+        self._trust(store, access)
         return done
 
     async def write(self, store: BaseStore, work: Callable[[], Coroutine[object, object, T]]) -> T:
@@ -105,15 +110,19 @@ class Stores:
         away, now = self._away[store], self.clock()
         return any(of in away and away[of][0] > now for of in ("read", access))
 
-    def doubt(self, store: BaseStore, access: Access) -> None:
-        """Take a store for away: it did not answer."""
-        away, now = self._away[store], self.clock()
-        if access not in away:
+    def doubt(self, store: BaseStore, access: Access, known: Pause | None = None) -> None:
+        """Take a store for away that did not answer, unless another turn has told so since what was known of it."""
+        away = self._away[store]
+        if away.get(access) != known:
+            return
+        if known is None:
             logger.warning("the store is away (%s): %s", access, _CONSEQUENCES[access])
-        until, pause = away.get(access, (now, _PROMPT_SECONDS))
-        if until <= now:  # else another turn has told so
-            pause = min(2 * pause, _LONGEST_PAUSE)
-            away[access] = now + pause, pause
+        pause = min(2 * known[1], _LONGEST_PAUSE) if known else _SHORTEST_PAUSE
+        away[access] = self.clock() + pause, pause
+
+    def _trust(self, store: BaseStore, access: Access) -> None:
+        if self._away[store].pop(access, None):
+            logger.warning("the store is back (%s)", access)
 
     def any_away(self) -> bool:
         """Say whether any store was when it was asked last."""
@@ -158,7 +167,8 @@ class LeftTurns:
     ) -> None:
         self._write, self._add, self._seconds = write, add, seconds
         self._left: dict[Hashable, tuple[BaseStore, Sequence[Closing]]] = {}
-        self._is_watched = False
+        self._ends = threading.Event()
+        self._writing: Future[None] | None = None
 
     def note(self, thread: Hashable, store: BaseStore, left: Sequence[Closing]) -> None:
         """Hold these turns as the unwritten ones of a thread, instead of those that were held."""
@@ -169,11 +179,12 @@ class LeftTurns:
         if len(self._left) > _MOST_THREADS:
             del self._left[next(iter(self._left))]
         self._add(ConversationContext.of(left[0].owner, left[0].thread_id, store))
-        if not self._is_watched:
+        if self._writing is None:
             with tolerated(logger, "turns that are left are not written down at the end of this process"):
-                # No thread can be started by what `atexit` calls.
-                Thread(target=self._at_exit, name="palimpsest-left").start()
-                self._is_watched = True
+                self._ends = threading.Event()
+                # Started now, as no thread can be started while the interpreter exits.
+                self._writing = in_daemon_thread(self._write_at_end, "palimpsest-left")
+                atexit.register(self.end, self._seconds)
 
     def write(self, thread_id: str = "") -> bool:
         """Write down what is left of a thread, or of all, and say whether all was."""
@@ -205,8 +216,11 @@ class LeftTurns:
         if not self._left:
             return False
         with tolerated(logger, "turns are not written down in time"):
-            if seconds > 0:
-                in_daemon_thread(self.write, "palimpsest-left").result(seconds)
+            if seconds > 0 and self._writing:
+                self._ends.set()
+                self._writing.result(seconds)
+        atexit.unregister(self.end)
+        self._writing = None
         if lost := sum(len(left) for _, left in self._left.values()):
             logger.warning(
                 "%d turns are lost unless a checkpointer keeps their threads: their next turns write them", lost
@@ -214,6 +228,6 @@ class LeftTurns:
         self._left = {}
         return not lost
 
-    def _at_exit(self) -> None:
-        main_thread().join()
-        self.end(self._seconds)
+    def _write_at_end(self) -> None:
+        self._ends.wait()
+        self.write()

@@ -151,6 +151,22 @@ async def test_after_a_pause_one_turn_asks_a_store_that_hangs_and_those_beside_i
     assert "without_memory" not in (await house.ends("Hello."))["receipt"]
 
 
+@pytest.mark.parametrize("trouble", ["fails", "hangs"])
+async def test_each_turn_that_asks_a_store_in_vain_doubles_the_pause(trouble: str) -> None:
+    house, times = House(), [0.0]
+    house.trouble(trouble)
+    house.service.stores.clock = lambda: times[0]
+    await house.ends("Hello.")
+    for pause in (1.0, 2.0, 4.0):
+        asked = house.store.calls
+        times[0] += pause - 0.01
+        await house.ends("Hello.")
+        assert house.store.calls == asked
+        times[0] += 0.02
+        await house.ends("Hello.")
+        assert house.store.calls > asked
+
+
 class SilentServer:
     """A client of a server that does not answer."""
 
