@@ -146,15 +146,14 @@ def _check_server(shell: Shell, url: str | None, token: str | None) -> str:
 def answer_for_model(name: str) -> str:
     """Return an empty text if the model of this name answers, else one sentence; without a name, the one that chats."""
     # With LangChain, for which nothing else waits here.
-    from graphs.process.deployment import load_deployment
+    from graphs.process.deployment import make_service
     from graphs.process.failures import explain
 
     sys.path.append(os.getcwd())  # as for the server, a deployment's module may be there
     model = name
     try:
-        settings = Settings.from_environment()
-        service = load_deployment(settings.deployment).make_service(settings)
-        model = name or settings.model
+        service = make_service()
+        model = name or service.settings.model
         if service.load_model(name, "chat").invoke("Answer with one word: ok").text.strip():
             return ""
     except ValueError as error:

@@ -70,6 +70,15 @@ def service_of_process() -> MemoryService:
     It is made when it is first needed, not when a module is imported: a server may start in a process that has the
     graph imported already, and only then sets its variant and the variables of its configuration.
     """
+    return make_service()
+
+
+def make_service() -> MemoryService:
+    """Return a service by the variables of this process.
+
+    Raises:
+        ValueError: If they are wrong; the message names the variable.
+    """
     settings = Settings.from_environment()
     service = load_deployment(settings.deployment).make_service(settings)
     if not isinstance(service, MemoryService):
