@@ -22,7 +22,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import Field, create_model
 
 from graphs.process.deployment import service_of_process
-from graphs.process.events import MemoryUpdated, aemit
+from graphs.process.events import MemoryUpdated, aemit, payload_of
 from graphs.process.service import MemoryService
 from graphs.process.synchronous import finished
 from graphs.turn.context import MemoryToolName
@@ -39,7 +39,6 @@ from memory.facts.fact import Fact, FactNotFound, MemoryFull, is_protected, may_
 from memory.facts.rows import read_snapshot
 from memory.facts.store import FactEffects
 from memory.forget.threads import erased_between, read_thread_erase
-from memory.forms import plain
 from memory.injection.block import escape, fact_line, line_of, turn_line
 from memory.journal.entry import day_of
 from memory.journal.journal import hold_repeats
@@ -329,7 +328,7 @@ def _tool(
                 lambda: arun(store, carried_out(name, call, arguments), aside=on_thread),
             )
             if done.receipt is not None:
-                await aemit(MemoryUpdated.name, {"v": 1, **plain(done.receipt)}, config=runtime.config)
+                await aemit(MemoryUpdated.name, payload_of(done.receipt), config=runtime.config)
             return done.text
         return f"{name} does not work at the moment. Go on without it."
 

@@ -145,10 +145,15 @@ class MemoryLeftOut(MemoryEvent):
     ids: tuple[str, ...] = Field(description="Ids of the newest 32 of them, oldest first.")
 
 
+def payload_of(told: Cut | UpdateReceipt) -> Json:
+    """Return what an event tells of a value, in the version of its class."""
+    return {"v": 1, **plain(told)}
+
+
 def summary_events(result: SummarizationResult) -> Iterator[tuple[str, Json | BaseModel]]:
     """Yield the events that tell what came of a conversation when it was too long, with their names."""
     if result.cut is not None:
-        yield MemorySummarized.name, {"v": 1, **plain(result.cut)}
+        yield MemorySummarized.name, payload_of(result.cut)
     if result.left_out.messages:
         yield MemoryLeftOut.name, MemoryLeftOut(messages=result.left_out.messages, ids=result.left_out.ids)
 
