@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--whole",
         action="store_true",
-        help="in the matrix of laws, interrupt other stores at every place too",
+        help="run each law with all that it is told of, and interrupt other stores at every place too",
     )
     parser.addoption(
         "--servers",

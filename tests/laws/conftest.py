@@ -1,10 +1,11 @@
-"""A Postgres for the matrix, where the run asks for one."""
+"""What of the laws a run asks for: whole tables, and a Postgres for the matrix."""
 
 import shutil
 from collections.abc import Iterator
 
 import pytest
 
+from tests.laws.talk import SkipsIf
 from tests.laws.worlds import root
 from tests.postgres import Postgres, running_postgres
 
@@ -14,6 +15,22 @@ def worlds_end_with_the_run() -> Iterator[None]:
     yield
     if root.cache_info().currsize:
         shutil.rmtree(root())
+
+
+@pytest.fixture
+def is_whole(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--whole"))
+
+
+@pytest.fixture
+def unless_whole(is_whole: bool) -> SkipsIf:
+    """Return what skips a case of many in the short run."""
+
+    def skip(is_one_of_many: bool) -> None:
+        if is_one_of_many and not is_whole:
+            pytest.skip("--whole runs it")
+
+    return skip
 
 
 @pytest.fixture(scope="session")

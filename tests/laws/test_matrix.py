@@ -13,6 +13,7 @@ from tests.laws.interruptions import BESIDE as OTHERS
 from tests.laws.interruptions import HOWS, How, Tap
 from tests.laws.judge import View, end, judge, look, settle, words_in
 from tests.laws.operations import OPERATIONS, Operation, beside, furnish
+from tests.laws.talk import SkipsIf
 from tests.laws.worlds import ATOMIC, KINDS, NATIVE, POSTGRES, Snapshot, World
 from tests.stores import Killed
 
@@ -145,11 +146,6 @@ EVERY = {"memory": 1, "sqlite": 5, "stock sqlite": 30, "postgres": 10}
 """Each so many-th place is looked at, unless the run asks for the whole; another one under each interruption."""
 
 
-@pytest.fixture
-def is_whole(request: pytest.FixtureRequest) -> bool:
-    return bool(request.config.getoption("--whole"))
-
-
 async def hold(name: str, how: How, kind: str, is_whole: bool) -> None:
     every = 1 if is_whole else EVERY[kind]
     broken = await sentence(OPERATIONS[name], how, kind, every)
@@ -176,9 +172,8 @@ async def test_erased_words_are_in_no_byte_of_a_file() -> None:
 
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("name", OPERATIONS)
-async def test_laws_hold_on_a_stock_store(name: str, how: How, is_whole: bool) -> None:
-    if how != "kill" and not is_whole:  # what leaves half of a batch is what a stock store may do, and ours not
-        pytest.skip("--whole runs it")
+async def test_laws_hold_on_a_stock_store(name: str, how: How, is_whole: bool, unless_whole: SkipsIf) -> None:
+    unless_whole(how != "kill")  # what leaves half of a batch is what a stock store may do, and ours not
     await hold(name, how, "stock sqlite", is_whole)
 
 

@@ -26,7 +26,7 @@ from typing_extensions import TypedDict
 from palimpsest import Context, FactStore, RunningSummary, build_graph
 from tests.fakes import RecordingModel
 from tests.laws.shop import calls
-from tests.laws.talk import LONG, NARROW, Talk
+from tests.laws.talk import LONG, NARROW, SkipsIf, Talk
 
 HOUSE = Path(__file__).parents[2]
 TRANSCRIPTS = pytest.mark.parametrize("transcript", ["keep", "compact"])
@@ -120,18 +120,22 @@ def words_of(values: dict[str, Any]) -> str:
     return str({**values, "context": context})
 
 
-@pytest.mark.parametrize("is_keeping", [True, False])
-@pytest.mark.parametrize("at", range(len(NODES)))
-async def test_of_a_thread_whose_messages_are_all_removed_nothing_is_left(at: int, is_keeping: bool) -> None:
-    talk = Talk(context=replace(NARROW, transcript="keep" if is_keeping else "compact"), memory={"enabled": False})
+@TRANSCRIPTS
+@pytest.mark.parametrize("how", ["at once", "one by one"])
+@pytest.mark.parametrize("node", NODES)
+async def test_of_a_thread_whose_messages_are_all_removed_nothing_is_left(
+    node: str | None, how: str, transcript: Any, unless_whole: SkipsIf
+) -> None:
+    # Any two of node, way and transcript meet.
+    unless_whole((how == "one by one") != ((transcript == "keep") == NODES.index(node) % 2))
+    talk = Talk(context=replace(NARROW, transcript=transcript), memory={"enabled": False})
     talk.summaries.respond = lambda _: "They talked about quinces."
     for _ in range(15):
         await talk.say(f"I grow quinces.{LONG}")
     assert "They talked about quinces." in words_of(await talk.values())
     messages = (await talk.values())["messages"]
-    one_by_one = [message.id for message in messages]
-    ids = one_by_one if is_keeping == at % 2 else [REMOVE_ALL_MESSAGES]  # any two of node, way and transcript meet
-    await talk.graph.aupdate_state(talk.who(), {"messages": [RemoveMessage(id=each) for each in ids]}, NODES[at])
+    ids = [REMOVE_ALL_MESSAGES] if how == "at once" else [message.id for message in messages]
+    await talk.graph.aupdate_state(talk.who(), {"messages": [RemoveMessage(id=each) for each in ids]}, node)
     assert (await talk.values())["messages"] == []
     await talk.say("Hello.")
     assert "quinces" not in talk.shown() + words_of(await talk.values())
