@@ -88,9 +88,9 @@ class Stores:
             if isinstance(error, TimeoutError) or not await self._answers(store, access):
                 self.doubt(store, access, known)
             else:
-                self._trust(store, access)
+                _trust(away, access)
             raise
-        self._trust(store, access)
+        _trust(away, access)
         return done
 
     async def write(self, store: BaseStore, work: Callable[[], Coroutine[object, object, T]]) -> T:
@@ -120,10 +120,6 @@ class Stores:
         pause = min(2 * known[1], _LONGEST_PAUSE) if known else _SHORTEST_PAUSE
         away[access] = self.clock() + pause, pause
 
-    def _trust(self, store: BaseStore, access: Access) -> None:
-        if self._away[store].pop(access, None):
-            logger.warning("the store is back (%s)", access)
-
     def any_away(self) -> bool:
         """Say whether any store was when it was asked last."""
         return any(self._away.values())
@@ -134,6 +130,11 @@ class Stores:
                 await arun(store, read(PROBE, "probe") if access == "read" else _write_probe())
                 return True
         return False
+
+
+def _trust(away: dict[Access, Pause], access: Access) -> None:
+    if away.pop(access, None):
+        logger.warning("the store is back (%s)", access)
 
 
 async def _write_probe() -> None:
