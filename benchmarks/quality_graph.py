@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+import re
+import statistics
 from collections.abc import Iterable, Sequence
 from itertools import cycle, pairwise
 from typing import Any
@@ -24,6 +26,7 @@ from graphs.process.service import MemoryService
 from graphs.settings import Settings
 from graphs.turn.context import Context
 from memory.config import MemoryConfig
+from memory.context.tokens import count_tokens
 from memory.door import run
 from memory.facts.fact import Fact, to_item
 from memory.injection.block import escape
@@ -39,9 +42,15 @@ MODE: MemoryMode = "read_only"
 """The models answer nothing to learn from: updates would fail, and be tried again beside the parts that follow."""
 CACHED = (4096, 8192)
 """Tokens of a whole prompt, for the rows of what is cached."""
+PRICES = (0.1, 0.25)
+"""What a token that a provider has in its cache costs of a fresh one."""
+_SHARES = [each / 20 for each in range(10, 19)]
+_HUMAN = "\nhuman: "
+_FENCED = re.compile(r"<memory>\n(.*?)\n</memory>\s*", re.DOTALL)
 # So long an answer is usual; a short one would leave a prompt that is nearly all memory.
 _ANSWER = " ".join(["The harbour was quiet and we walked along the water talking of boats and bread."] * 4)
 _QUERY_SECONDS = 60.0
+_READY_SECONDS = 600.0
 SMALL_TALK = (
     "Thanks, that helps!",
     "Can you translate 'see you tomorrow' into French?",
@@ -105,7 +114,9 @@ class Chat:
         """Return once all is indexed that there is, with its vectors."""
         if self._embedder:
             await asyncio.wrap_future(self._embedder.start())
-        await asyncio.wrap_future(self._service.recalling.behind.ask(self._store, OWNER))
+        recalling = self._service.recalling
+        recalling.behind.ask(self._store, OWNER)
+        await asyncio.to_thread(recalling.wait, _READY_SECONDS)  # vectors are made behind the index, and indexed again
 
     async def sent(self, context: Context, text: str, thread: str) -> str:
         """Return the prompt that a message brings the model."""
@@ -148,7 +159,8 @@ async def measure_cached(rows: Rows, talk: Talk, who: str, embeddings: Embedding
     """Add how much of each prompt of a long thread, from the second on, is the beginning of the one before.
 
     One thread only asks, each time for something else; in the other, two messages of small talk follow each question.
-    Of both, add what of the evidence stands in these prompts, too.
+    Of both, add what of the evidence stands in these prompts, too, and what they cost, beside a thread that keeps what
+    was recalled where it stood.
     """
     questions = random.Random(SEED).sample(talk.questions, min(TURNS, len(talk.questions)))
     asked, evidence = [each.text for each in questions], {each.text: each.evidence for each in questions}
@@ -163,10 +175,50 @@ async def measure_cached(rows: Rows, talk: Talk, who: str, embeddings: Embedding
             for before, after in pairwise(prompts):
                 share_of = _common(before, after) / len(after)
                 rows.add(f"cached share of a prompt, {tokens} tokens{name}", who, talk.name, share_of)
+            kept = append_only(prompts)
+            for price in PRICES:
+                dearer = _bill(prompts, price) / _bill(kept, price)
+                rows.add(f"bill over append-only, cached at {price:g}, {tokens} tokens{name}", who, talk.name, dearer)
             for text, prompt in list(zip(texts, prompts, strict=True))[1:]:
                 if text in evidence:
                     value = share(evidence[text], _told_in(talk, prompt))
                     rows.add(f"all evidence, later turns, {tokens} tokens{name}", who, talk.name, value)
+
+
+def append_only(prompts: Sequence[str]) -> list[str]:
+    """Return what the prompts of a thread were, had nothing that was recalled left them before its message did.
+
+    Where no more fits, the oldest exchanges leave. Their share is chosen so that both lives are as long in the mean.
+    """
+    most, mean = (of([*map(count_tokens, prompts)]) for of in (max, statistics.fmean))
+    lives = [_appended(prompts, most, share * most) for share in _SHARES]
+    return min(lives, key=lambda each: abs(statistics.fmean(map(count_tokens, each)) - mean))
+
+
+def _appended(prompts: Sequence[str], most: float, after_a_cut: float) -> list[str]:
+    head, said, appended = prompts[0].partition(_HUMAN)[0], list[str](), list[str]()
+
+    def tokens() -> int:
+        return count_tokens("\n".join([head, *said]))
+
+    for prompt in prompts:
+        asked = prompt.rpartition(_HUMAN)[2]
+        there = {line for each in (head, *said) for line in each.splitlines()}
+        fence = "".join(_FENCED.findall(asked)[:1])
+        new = "\n".join(line for line in fence.splitlines() if line not in there)
+        said.append(f"human: {new}\n{_FENCED.sub('', asked)}")
+        if tokens() > most:
+            while len(said) > 1 and tokens() > after_a_cut:
+                said = said[2:]
+        appended.append("\n".join([head, *said]))
+        said.append(f"ai: {_ANSWER}")
+    return appended
+
+
+def _bill(prompts: Sequence[str], price: float) -> float:
+    """Return what prompts cost, each behind the one before, in fresh tokens."""
+    cached = [count_tokens(after[: _common(before, after)]) for before, after in pairwise(prompts)]
+    return sum(map(count_tokens, prompts)) - (1 - price) * sum(cached)
 
 
 def _told_in(talk: Talk, prompt: str) -> set[str]:

@@ -40,7 +40,7 @@ def _store(*args: Any, **kwargs: Any) -> BaseStore:
     return _open() if store._STORE else StoreOfTheServer()
 
 
-class Session(AsyncSession):  # type: ignore[misc]  # its package is in the environment of the servers alone
+class Session(AsyncSession):  # type: ignore[misc, unused-ignore]  # its package is not in every environment
     """A session that is closed only once nothing is under way in it.
 
     The server asks for a thread and its run at the same time, in one session. When the one is refused, the session is
