@@ -362,12 +362,20 @@ async def arun(
         aside: Carries out what lies between effects, one step at a time, and leaves the loop to others: whoever reads
             a whole journal computes for seconds. By default the loop does.
     """
+    if (loop := loop_of(store)) and loop is not _running_loop():
+        return await on_thread(lambda: run(store, effects, seconds=seconds), "palimpsest-store")
 
     async def batch(ops: Batch) -> list[Any]:
         async with asyncio.timeout(seconds):
             return await _answer_of(store, ops)
 
     return await _perform(effects, batch, partial(_awrite, store, seconds=seconds, aside=aside), aside=aside)
+
+
+def loop_of(store: BaseStore) -> asyncio.AbstractEventLoop | None:
+    """Return the event loop on which a store works, where that goes on."""
+    loop = getattr(store, "loop", None)
+    return loop if isinstance(loop, asyncio.AbstractEventLoop) and loop.is_running() else None
 
 
 def _answer_of(store: BaseStore, ops: Sequence[Op]) -> Awaitable[list[Any]]:

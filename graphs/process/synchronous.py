@@ -10,7 +10,7 @@ from weakref import ref
 
 from langgraph.store.base import BaseStore, Op, Result
 
-from memory.door import on_thread
+from memory.door import loop_of, on_thread
 
 T = TypeVar("T")
 
@@ -60,8 +60,11 @@ def is_awaited() -> bool:
 
 
 def asked_here(store: BaseStore | None) -> BaseStore | None:
-    """Return a store as the work in progress may ask it: on threads, where its agent is called without `await`."""
-    return store if store is None or is_awaited() else ThreadedStore(store)
+    """Return a store as the work in progress may ask it: on threads, where its agent is called without `await`.
+
+    One that works on an event loop is asked there, in its own transactions.
+    """
+    return store if store is None or is_awaited() or loop_of(store) else ThreadedStore(store)
 
 
 class ThreadedStore(BaseStore):

@@ -1,13 +1,24 @@
 """What a process knows of the stores of agents that are called without `await`."""
 
+import asyncio
 import gc
+import threading
 import weakref
+from collections.abc import AsyncIterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+from langchain_core.messages import AIMessage
 from langgraph.store.memory import InMemoryStore
 
+from graphs.persistence.connection import SqliteFile, open_file
+from graphs.persistence.sqlite_store import DurableSqliteStore
 from graphs.process.synchronous import asked_here
+from memory.door import Batching
 from memory.namespaces import Owner
+from palimpsest import FactStore, MemoryConfig
 from tests.laws.talk import Talk
 
 ADA = Owner.of("ada", "default")
@@ -20,6 +31,24 @@ class Equal(InMemoryStore):
         return isinstance(other, Equal)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+class Slow(DurableSqliteStore):
+    """Commits late, once that is wanted."""
+
+    late = 0.0
+
+    def __init__(self, file: SqliteFile) -> None:
+        super().__init__(file)
+        self.begun = threading.Event()
+
+    @asynccontextmanager
+    async def writing(self, *names: str) -> AsyncIterator[Batching]:
+        async with super().writing(*names) as batch:
+            yield batch
+            late, self.late = self.late, 0.0
+            self.begun.set()
+            await asyncio.sleep(late)
 
 
 def asked(store: Any) -> Any:
@@ -52,3 +81,31 @@ async def test_stores_that_say_they_are_equal_and_have_no_hash_are_told_apart() 
     await talk.say("I like figs.")
     assert "I like figs." in talk.stored()
     assert "figs" not in other.stored()
+
+
+async def test_what_an_agent_that_nobody_awaits_remembers_waits_for_who_writes_on_the_loop(tmp_path: Path) -> None:
+    loop, call = (
+        asyncio.get_running_loop(),
+        {"name": "remember", "args": {"content": "Likes figs", "category": "preference"}},
+    )
+    async with open_file(tmp_path / "store.sqlite") as file:
+        store = Slow(file)
+        await store.setup()
+        facts = FactStore(store, "ada", config=MemoryConfig(max_facts=1))
+        await facts.acreate("Likes limes", "preference", 0.5)
+        by_hand = list[Future[object]]()
+
+        def answer(_: object) -> AIMessage:
+            if by_hand:
+                return AIMessage("Noted.")
+            store.late = 0.5  # time enough to read what is there
+            store.begun.clear()
+            by_hand.append(asyncio.run_coroutine_threadsafe(facts.acreate("Likes plums", "preference", 0.5), loop))
+            store.begun.wait()
+            return AIMessage("", tool_calls=[{**call, "id": "1"}])
+
+        talk = Talk("agent sync", user="ada", store=store, memory={"max_facts": 1})
+        talk.chat.respond = answer
+        await talk.say("I like figs.")
+        await asyncio.wrap_future(by_hand[0])
+        assert [fact.content for fact in await facts.alist()] == ["Likes figs"]
