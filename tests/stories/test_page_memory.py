@@ -216,6 +216,19 @@ def test_83_a_server_that_is_away_for_long_is_asked_no_more_often_than_in_the_be
     assert len(asked) <= 40
 
 
+def test_106_what_is_searched_for_while_the_server_is_away_is_found_once_it_is_back(page: Any, ada: Person) -> None:
+    for content in ("Keeps bees", "Likes pears"):
+        ada.writes(content)
+    look(page)
+    page.context.set_offline(True)
+    page.get_by_role("searchbox").fill("pears")
+    expect(page.get_by_text("The page tries again by itself.")).to_be_visible()
+    page.context.set_offline(False)
+    expect(page).to_have_url(re.compile("#text=pears"))
+    expect(fact(page, "bees")).to_be_hidden()
+    expect(page.get_by_text("The page tries again by itself.")).to_be_hidden()
+
+
 def test_88_what_is_opened_in_a_row_stays_whatever_is_searched_for(page: Any, ada: Person) -> None:
     for content in ("Keeps bees", "Likes pears"):
         ada.writes(content)

@@ -2,7 +2,7 @@
 
 import { copy, shownOf, textOf } from "./answers.js";
 import { Client } from "./langgraph.js";
-import { hashWith, headers, kept, lose, morph, part, say, token } from "./page.js";
+import { AWAY, hashWith, headers, kept, lose, morph, part, say, token } from "./page.js";
 import { guard, html, nothing, render, repeat } from "./rendering.js";
 
 const DRAFT = "palimpsest-draft-", MODE = "palimpsest-mode", ENDED = "palimpsest-ended", SENDING = "sending";
@@ -43,7 +43,7 @@ const down = () => { log.scrollTop = log.scrollHeight; };
 // Why no answer came.
 function reason({ name, status, message = "" }) {
   if (!navigator.onLine) return "This device has no network. Try again once it has.";
-  if (isAway({ name })) return "The server does not answer. Try again once it runs.";
+  if (isAway({ name })) return AWAY;
   if ([401, 403].includes(status)) return "Your token is not accepted any more.";
   const said = message.match(/"detail":"(.*?)"/)?.[1] ?? message;
   return said.replace(/ The provider says: .*$/s, "").slice(0, 300);
@@ -123,7 +123,7 @@ async function read() {
   const { values } = await client().threads.getState(thread);
   if (isOther()) return null;
   [seen, messages] = [now, values?.messages ?? []];
-  if (!turn) failed = null;
+  if (!turn && !isHuman(messages.at(-1) ?? {})) failed = null;
   if (!switched) mode.value = row.metadata?.memory_mode ?? "normal";
   paint();
   return row;

@@ -2,6 +2,7 @@
 // So what is typed, ticked, opened and focused stays. It stores nothing but a token, for one tab.
 
 const TOKEN = "palimpsest-token";
+export const AWAY = "The server does not answer. Try again once it runs.";
 const LOOK = 10_000; // milliseconds after which the page looks again by itself
 const byId = (id) => document.getElementById(id);
 const view = byId("view");
@@ -132,6 +133,7 @@ async function shown(address, wanted = {}) {
   } finally {
     underWay -= 1;
   }
+  const wasAway = !away.hidden;
   away.hidden = true;
   await released;
   if (mine !== newest) return found.answer.ok;
@@ -141,7 +143,8 @@ async function shown(address, wanted = {}) {
   if (answer.ok || isLogin()) apply(page, answer, { ...wanted, text });
   else if (!isLook) toast(next);
   const find = byId("find");
-  if (!isLook && !isFind && find?.matches("[data-live]") && isTyped(find)) seek(find); // that went under in what was done meanwhile
+  // What was typed then, or while it was away, went under.
+  if ((wasAway || !isLook) && !isFind && find?.matches("[data-live]") && isTyped(find)) seek(find);
   return answer.ok;
 }
 
@@ -316,7 +319,7 @@ async function download(pressed, body) {
   const answer = await fetch(address, { method: body ? "POST" : "GET", headers: headers(), body }).catch(() => null);
   if (!answer?.ok) {
     const why = new DOMParser().parseFromString((await answer?.text()) ?? "", "text/html").querySelector(".problem");
-    return say(why?.textContent.trim() ?? "The server does not answer. Try again once it does.");
+    return say(why?.textContent.trim() ?? AWAY);
   }
   const link = document.createElement("a");
   link.href = URL.createObjectURL(await answer.blob());
@@ -330,7 +333,7 @@ async function takeIn(form) {
   const sent = { method: "POST", headers: { ...headers(), "Content-Type": "application/jsonl" }, body: form.elements.file.files[0] };
   const answer = await fetch(form.dataset.import, sent).catch(() => null);
   const done = await answer?.json().catch(() => null);
-  if (!answer?.ok) return say(answer?.status === 422 ? form.dataset.wrong : "The file was not taken in: the server does not answer. Try again.");
+  if (!answer?.ok) return say(answer?.status === 422 ? form.dataset.wrong : AWAY);
   form.reset();
   const refused = done.refused.map(({ line, reason }) => `line ${line}: ${reason.replaceAll("_", " ")}`);
   const why = refused.length ? `, ${refused.length + done.refused_more} refused (${refused.slice(0, 5).join("; ")}${refused.length > 5 ? "; …" : ""})` : "";
