@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.graph.message import add_messages
 
 
 def words(number: int, word: str = "word") -> str:
@@ -15,6 +16,24 @@ def words(number: int, word: str = "word") -> str:
 def varied(number: int, word: str = "word") -> str:
     """Return so many words that are no loop."""
     return " ".join(f"{word}{at}" for at in range(number))
+
+
+@dataclass(kw_only=True)
+class Kept:
+    """What a checkpointer would keep; `flushed` is every message the hook was given, in order, a fork restores it."""
+
+    messages: list[Any] = field(default_factory=list)
+    context: dict[str, Any] = field(default_factory=dict)
+    flushed: list[str] = field(default_factory=list)
+    removed: set[str] = field(default_factory=set)
+    made: int = 0
+
+    def say(self, message: BaseMessage) -> None:
+        self.messages = list(add_messages(self.messages, message))
+
+    def identity(self, kind: str) -> str:
+        self.made += 1
+        return f"{kind}{self.made}"
 
 
 @dataclass

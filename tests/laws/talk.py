@@ -27,6 +27,7 @@ from palimpsest import (
     MemoryConfig,
     MemoryContext,
     MemoryService,
+    MemoryUpdater,
     PalimpsestMemory,
     PalimpsestState,
     RunningSummary,
@@ -146,6 +147,10 @@ class Talk:
     def process(self) -> MemoryService:
         """Start another process of the deployment."""
         return Untriggered(self.settings, self._model, clock=self.clock, client=no_server, embedder=self.embedder)
+
+    def updater(self) -> MemoryUpdater:
+        """Return what a program of its own learns with."""
+        return MemoryUpdater(self.store, lambda _: self.memory, config=self.settings.memory, clock=self.clock)
 
     def _model(self, _: str, purpose: str) -> Any:
         return {"chat": self.chat, "summary": self.summaries}.get(purpose, self.memory)

@@ -13,10 +13,10 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from palimpsest import ConversationContext, FactStore, MemoryUpdater
+from palimpsest import ConversationContext, FactStore
 from tests.fakes import learns
 from tests.laws.talk import LONG, NARROW, SkipsIf, Talk
-from tests.laws.test_rules_edited import TRANSCRIPTS, before, fork, say
+from tests.laws.test_rules_edited import TRANSCRIPTS, before, begun_with, fork, say
 
 DOORS = pytest.mark.parametrize("door", ["graph", "agent"])
 
@@ -285,7 +285,7 @@ async def test_what_a_thread_taught_before_its_checkpoints_were_lost_stays(door:
 
 def test_a_program_that_gives_only_the_newest_messages_loses_nothing() -> None:
     talk = Talk()
-    updater = MemoryUpdater(talk.store, lambda _: talk.memory, config=talk.settings.memory, clock=talk.clock)
+    updater = talk.updater()
     names = ["figs", "dates", "pears", "plums", "kiwis"]
     for at in range(len(names)):
         talk.clock.advance(4000)
@@ -305,9 +305,7 @@ async def test_a_note_that_a_hand_garbled_keeps_no_turn_from_being_learned(learn
 
 async def test_what_was_said_in_a_run_beside_stays() -> None:
     talk = await chat("graph", "Hello.")
-    asked = {"messages": [HumanMessage("I like pears.")]}
-    await talk.graph.ainvoke(asked, talk.who(), context=talk.context, interrupt_before=["call_model"])
-    begun = (await talk.graph.aget_state(talk.who())).config
+    begun = await begun_with(talk, "I like pears.")
     await say(talk, "I like figs.", (await before(talk, "I like pears.")).config)
     await talk.learn()
     await talk.run(None, begun)

@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from palimpsest import ConversationContext, FactStore, MemoryUpdater, build_graph
+from palimpsest import ConversationContext, FactStore, build_graph
 from tests.laws.talk import LONG, NARROW, Talk, remembers
 
 TRANSCRIPTS = pytest.mark.parametrize("transcript", ["keep", "compact"])
@@ -30,6 +30,13 @@ async def before(talk: Talk, text: str) -> Any:
 
 async def say(talk: Talk, text: str, config: Any = None) -> None:
     await talk.run({"messages": [HumanMessage(text)]}, config)
+
+
+async def begun_with(talk: Talk, text: str) -> Any:
+    """Begin a run that has not yet asked the model; return where it stands."""
+    asked = {"messages": [HumanMessage(text)]}
+    await talk.graph.ainvoke(asked, talk.who(), context=talk.context, interrupt_before=["call_model"])
+    return (await talk.graph.aget_state(talk.who())).config
 
 
 async def fork(talk: Talk, text: str, new: str) -> None:
@@ -199,9 +206,7 @@ async def test_what_was_said_in_a_run_beside_this_one_was_not_edited_away(
     """
     if first:
         await say(talk, first)
-    asked = {"messages": [HumanMessage("I like pears.")]}
-    await talk.graph.ainvoke(asked, talk.who(), context=talk.context, interrupt_before=["call_model"])
-    begun = (await talk.graph.aget_state(talk.who())).config
+    begun = await begun_with(talk, "I like pears.")
     await say(talk, "I like figs.", (await before(talk, "I like pears.")).config)
     await talk.run(None, begun)
     if then:
@@ -214,9 +219,7 @@ async def test_what_was_said_in_a_run_beside_this_one_was_not_edited_away(
 
 async def test_what_was_said_after_a_turn_began_was_not_edited_away_by_it(talk: Talk) -> None:
     """The other run of the two began a little later, and so saw what the first was asked."""
-    asked = {"messages": [HumanMessage("I like figs.")]}
-    await talk.graph.ainvoke(asked, talk.who(), context=talk.context, interrupt_before=["call_model"])
-    begun = (await talk.graph.aget_state(talk.who())).config
+    begun = await begun_with(talk, "I like figs.")
     await say(talk, "I like pears.")
     await talk.run(None, begun)
     assert await talk.learn() == ["Likes figs", "Likes pears"]
@@ -241,7 +244,7 @@ def test_in_a_program_of_ones_own_the_newest_contexts_words_count(
 ) -> None:
     """All but the last update fail: the model is away."""
     talk = Talk()
-    updater = MemoryUpdater(talk.store, lambda _: talk.memory, config=talk.settings.memory, clock=talk.clock)
+    updater = talk.updater()
     for messages in contexts:
         talk.memory.respond = remembers if messages is contexts[-1] else lambda _: TimeoutError()
         talk.clock.advance(4000)
@@ -258,7 +261,7 @@ def in_order(talk: Talk) -> list[str]:
 @pytest.mark.parametrize("first", ["turn", "cut"])
 def test_of_a_turn_and_a_cut_the_words_that_were_written_down_last_are_read(first: Any) -> None:
     talk = Talk()
-    updater = MemoryUpdater(talk.store, lambda _: talk.memory, config=talk.settings.memory, clock=talk.clock)
+    updater = talk.updater()
     kinds: tuple[Any, ...] = ("turn", "cut") if first == "turn" else ("cut", "turn")
     for what, kind in zip(("figs", "plums"), kinds, strict=True):
         talk.memory.respond = remembers if what == "plums" else lambda _: TimeoutError()

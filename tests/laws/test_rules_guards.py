@@ -295,11 +295,17 @@ async def test_a_guard_that_refuses_a_tools_result_leaves_the_question(door: str
     assert_unknown(talk)
 
 
-@ONCE
-async def test_a_run_that_waits_for_a_person_is_no_refusal(door: str, order: Order) -> None:
+async def waits(door: str, order: Order) -> Talk:
+    """Return a talk in which a call of a tool waits for a person."""
     talk = Talk(door, around=order(HumanInTheLoopMiddleware(interrupt_on={"weather": True})), tools=[weather])
     talk.chat.replies = [AIMessage("", tool_calls=[CALL])]
     await talk.say("I like plums.")
+    return talk
+
+
+@ONCE
+async def test_a_run_that_waits_for_a_person_is_no_refusal(door: str, order: Order) -> None:
+    talk = await waits(door, order)
     talk = talk.restarted()
     await talk.run(Command(resume={"decisions": [{"type": "approve"}]}))
     assert await talk.learn() == ["Likes plums"]
@@ -308,9 +314,7 @@ async def test_a_run_that_waits_for_a_person_is_no_refusal(door: str, order: Ord
 
 @SYNC
 async def test_a_run_that_waits_for_a_person_and_is_not_gone_on_with_is_no_refusal(door: str, order: Order) -> None:
-    talk = Talk(door, around=order(HumanInTheLoopMiddleware(interrupt_on={"weather": True})), tools=[weather])
-    talk.chat.replies = [AIMessage("", tool_calls=[CALL])]
-    await talk.say("I like plums.")
+    talk = await waits(door, order)
     await talk.say("I like dates.")
     assert await talk.learn() == ["Likes dates", "Likes plums"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from palimpsest import ConversationContext, FactStore, MemoryUpdater
+from palimpsest import ConversationContext, FactStore
 from tests.laws.talk import Talk, remembers
 
 # So much stands between two facts that no piece holds both: the model finds one fact a line.
@@ -34,7 +34,7 @@ async def test_every_part_of_a_long_message_is_learned_and_names_its_message() -
 @pytest.mark.parametrize("kind", ["turn", "cut"])
 def test_B7_a_scheduled_reply_is_never_read_however_it_is_cut_apart(kind: Any, cut: int) -> None:
     talk = Talk()
-    updater = MemoryUpdater(talk.store, lambda _: talk.memory, config=talk.settings.memory, clock=talk.clock)
+    updater = talk.updater()
     parts: list[tuple[list[BaseMessage], Any]] = [(SCHEDULED[:cut], kind), (SCHEDULED[cut:], "cut")]
     for messages, of in parts:
         updater.process(ConversationContext("T", "ada", messages=messages, kind=of))
@@ -44,7 +44,7 @@ def test_B7_a_scheduled_reply_is_never_read_however_it_is_cut_apart(kind: Any, c
 
 def test_a_thread_that_is_given_whole_again_is_read_at_once() -> None:
     talk = Talk()
-    updater = MemoryUpdater(talk.store, lambda _: talk.memory, config=talk.settings.memory, clock=talk.clock)
+    updater = talk.updater()
     said = [HumanMessage(f"I like thing{number}", id=f"u{number}") for number in range(14)]
     talk.memory.replies = [TimeoutError()]
     updater.process(ConversationContext("T", "ada", messages=said[:12]))

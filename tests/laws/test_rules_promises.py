@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 
-from palimpsest import ConversationContext, FactStore, MemoryUpdater
+from palimpsest import ConversationContext, FactStore
 from tests.laws.doors import DAY, House, remember
 from tests.laws.embedding import indexed
 from tests.laws.talk import Talk, in_thread, remembers
@@ -37,7 +37,7 @@ def house_of(talk: Talk) -> House:
 
 
 def process(talk: Talk, messages: list[BaseMessage], kind: Any = "turn", thread: str = "T") -> None:
-    updater = MemoryUpdater(talk.store, lambda _: talk.memory, config=talk.settings.memory, clock=talk.clock)
+    updater = talk.updater()
     updater.process(ConversationContext(thread, "ada", messages=messages, kind=kind))
 
 

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -24,7 +24,7 @@ from palimpsest import (
     summarized_ids,
 )
 from tests.fakes import RecordingModel
-from tests.laws.life import Life, broken_pairs, newest_user, own_ids, words
+from tests.laws.life import Kept, Life, broken_pairs, newest_user, own_ids, words
 
 
 def count_words(messages: Iterable[BaseMessage]) -> int:
@@ -62,28 +62,19 @@ def summarize(messages: list[BaseMessage], model: RecordingModel | None = None, 
 
 
 @dataclass
-class Thread:
+class Thread(Kept):
     """What a program does around `summarize_messages`; a branch restores `flushed` with the messages."""
 
     model: RecordingModel
     max_tokens: int
     options: dict[str, Any]
     hook: Callable[[], None] = lambda: None
-    messages: list[Any] = field(default_factory=list)
-    context: dict[str, Any] = field(default_factory=dict)
-    flushed: list[str] = field(default_factory=list)
-    removed: set[str] = field(default_factory=set)
-    made: int = 0
     cuts: int = 0
     tokens_said: int = 0
 
     def say(self, message: BaseMessage) -> None:
         self.tokens_said += count_words([message])
-        self.messages = list(add_messages(self.messages, message))
-
-    def identity(self, kind: str) -> str:
-        self.made += 1
-        return f"{kind}{self.made}"
+        super().say(message)
 
     def leave(self, gone: list[BaseMessage]) -> None:
         self.hook()

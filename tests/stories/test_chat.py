@@ -43,6 +43,14 @@ def in_thread(ada: Person) -> list[str]:
     return [message["content"] for message in ada.state(thread["thread_id"])["messages"]]
 
 
+def counting(ada: Person) -> tuple[str, str]:
+    """Begin a run elsewhere that counts for long; return its thread and itself."""
+    (thread,) = ada.sdk.threads.search()
+    told: dict[str, Any] = {"messages": [{"role": "user", "content": "Count."}]}
+    run = ada.sdk.runs.create(thread["thread_id"], "chat", input=told, stream_mode=["messages", "values"])
+    return thread["thread_id"], run["run_id"]
+
+
 def another_tab(page: Any, ada: Person, address: str = "") -> Any:
     """Open the same address in another tab, and log in there."""
     other = page.context.new_page()
@@ -293,15 +301,13 @@ def test_84_an_edit_that_is_begun_stays_while_an_answer_comes_in_another_tab(pag
     page.locator(".message.user").get_by_role("button", name="Edit").click()
     edited = page.get_by_label("Your message, in other words")
     edited.fill("I keep hens.")
-    (thread,) = ada.sdk.threads.search()
-    told: dict[str, Any] = {"messages": [{"role": "user", "content": "Count."}]}
-    run = ada.sdk.runs.create(thread["thread_id"], "chat", input=told, stream_mode=["messages", "values"])
+    run = counting(ada)
     expect(answers(page).last).to_contain_text("0 1")
     expect(edited).to_have_value("I keep hens.")
     page.get_by_role("button", name="Send anew").click()
     expect(page.get_by_text("An answer is still coming")).to_be_visible()
     expect(edited).to_have_value("I keep hens.")
-    ada.sdk.runs.cancel(thread["thread_id"], run["run_id"])
+    ada.sdk.runs.cancel(*run)
 
 
 def test_85_an_incognito_chat_that_ends_elsewhere_leaves_its_words_in_no_other(page: Any, ada: Person) -> None:
@@ -352,10 +358,7 @@ def test_87_an_answer_that_begins_elsewhere_as_ones_own_ends_is_shown_while_it_c
     def begin(route: Any) -> None:
         # The page looks at its conversation because its own answer has ended.
         if not begun:
-            (thread,) = ada.sdk.threads.search()
-            told: dict[str, Any] = {"messages": [{"role": "user", "content": "Count."}]}
-            run = ada.sdk.runs.create(thread["thread_id"], "chat", input=told, stream_mode=["messages", "values"])
-            begun.append((thread["thread_id"], run["run_id"]))
+            begun.append(counting(ada))
         route.continue_()
 
     page.route("**/threads/search", begin)

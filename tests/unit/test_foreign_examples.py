@@ -1,7 +1,6 @@
 """A small model reads examples in the language of the message, so that its facts are in it, and repeats none."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,9 @@ from memory.facts.changes import Extraction
 from memory.message import StoredMessage
 from memory.prompts import BRIEF_EXAMPLES
 from tests.fakes import RecordingModel
+from tests.unit.test_languages import DIALOGUES
 
 BRIEF = MemoryConfig(extraction_form="brief", note_rules=rules)
-LINES = (Path(__file__).parents[1] / "data" / "dialogues.jsonl").read_text("utf-8").splitlines()
-DIALOGUES: list[dict[str, str]] = [json.loads(line) for line in LINES]
 
 
 def extracted(text: str, *notes: str) -> tuple[RecordingModel, Extraction]:
