@@ -91,6 +91,8 @@ class DurableSaver(BaseCheckpointSaver[str]):
     sql: ClassVar[Dialect]
     _beginning: dict[str, asyncio.Event]
     """Threads without a checkpoint, for whose first one something waits."""
+    _saving: set[tuple[str, asyncio.Future[None]]]
+    """Threads of which a checkpoint is being saved, each with the end of that."""
 
     def _transaction(
         self, *, shares: Sequence[str] = (), owns: Sequence[str] = ()
@@ -109,8 +111,16 @@ class DurableSaver(BaseCheckpointSaver[str]):
         return self
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return the checkpoint that a config names, or the newest of its thread, or `None`."""
-        thread_named(config)
+        """Return the checkpoint that a config names, or the newest of its thread, or `None`.
+
+        It waits for what is being saved of the thread: a run that was stopped saves on, and who went on beside that
+        would lose what was said in it.
+        """
+        thread_id = thread_named(config)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_BEGIN_SECONDS):
+                while saving := [end for thread, end in self._saving if thread == thread_id]:
+                    await asyncio.wait(saving)
         return before_next(await super(DurableSaver, await self._reader()).aget_tuple(config))
 
     async def alist(
@@ -143,6 +153,8 @@ class DurableSaver(BaseCheckpointSaver[str]):
         """Save a checkpoint, unless its thread was deleted meanwhile, and return the config that finds it."""
         thread_id, checkpoint_id = thread_named(config), checkpoint["id"]
         parents = (metadata.get("parents") or {}).values()
+        saving = thread_id, asyncio.get_running_loop().create_future()
+        self._saving.add(saving)
         try:
             async with self._transaction(shares=[thread_id]) as (saver, execute):
                 if not (await self._fate(execute, config, *parents))[0]:
@@ -153,6 +165,8 @@ class DurableSaver(BaseCheckpointSaver[str]):
                 await execute(written, **at)
         finally:
             self._wake(thread_id)
+            self._saving.discard(saving)
+            saving[1].set_result(None)
         return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint_id}}
 
     async def aput_writes(

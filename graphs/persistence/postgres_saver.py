@@ -83,7 +83,7 @@ class DurablePostgresSaver(DurableSaver, AsyncPostgresSaver):
 
     def __init__(self, pool: Pool) -> None:
         super().__init__(pool, serde=JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED_TYPES))
-        self._pool, self._beginning = pool, {}
+        self._pool, self._beginning, self._saving = pool, {}, set()
 
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:

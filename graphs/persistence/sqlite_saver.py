@@ -75,7 +75,7 @@ class DurableSqliteSaver(DurableSaver, AsyncSqliteSaver):
 
     def __init__(self, file: SqliteFile) -> None:
         super().__init__(file.writer, serde=JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED_TYPES))
-        self._file, self._beginning = file, {}
+        self._file, self._beginning, self._saving = file, {}, set()
         self._reading, self._writing = asyncio.Lock(), asyncio.Lock()
 
     async def setup(self) -> None:

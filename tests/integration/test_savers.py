@@ -55,6 +55,16 @@ async def test_a_copy_names_its_own_thread(saver: Any) -> None:
     assert dict(copied.metadata) == {"source": "loop", "thread_id": "copy", "kept": "as it was"}
 
 
+async def test_who_goes_on_sees_what_a_stopped_run_still_saves(saver: Any) -> None:
+    saved = empty_checkpoint()
+    saving = asyncio.ensure_future(saver.aput(on("T"), saved, {"source": "loop"}, {}))
+    await asyncio.sleep(0)
+    found = await saver.aget_tuple(on("T"))
+    await saving
+    assert found is not None
+    assert found.checkpoint["id"] == saved["id"]
+
+
 async def test_deleting_an_old_run_never_loses_what_a_delta_channel_is_replayed_from(saver: Any) -> None:
     graph = delta_graph(saver)
     for n in range(4):
