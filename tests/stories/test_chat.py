@@ -336,7 +336,8 @@ def test_85_an_incognito_chat_that_ends_elsewhere_leaves_its_words_in_no_other(p
 def test_86_a_first_answer_that_is_coming_is_found_in_the_list_and_another_tab_shows_a_card_at_its_place(
     page: Any, ada: Person
 ) -> None:
-    send(page, "Take your time.")
+    with page.expect_response("**/runs/stream"):  # the list says what there is as it is opened
+        send(page, "Take your time.")
     page.get_by_role("button", name="New chat").click()
     page.get_by_text("Conversations").click()
     page.locator("#chat-threads a", has_text="Its first answer is coming").click()
