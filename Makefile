@@ -84,8 +84,8 @@ $(JS): page/package-lock.json tests/e2e/browser/unpack.mjs $(BUILT)/langgraph.js
 	@touch $@
 
 # Server tests mostly wait for their servers, so more workers than cores pay; a fifth on two cores costs what it imports. A
-# file's tests share its server. They come in the order that tests/conftest.py gives them: ordered by their number of tests,
-# the few long ones would be left to one worker.
+# file's tests share its server. They come first, as they are collected: ordered by their number of tests, the few long ones
+# would be left to one worker.
 WORKERS ?= 4
 LOCKED ?= dev
 TESTS = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder

@@ -25,9 +25,6 @@ _SECONDS_TO_END = 60.0
 _STAYS = "palimpsest-agents"
 # It takes two minutes of CPU, and a file stays with one worker: begun late, it would be left to one core in the end.
 _BEGUN_FIRST = "test_linear_time.py"
-# Stories wait for servers and browsers, laws for hardly anybody: side by side they share the cores. The last file of
-# stories begins before this part of all else, and rules, which are short, come in the end.
-_STORIES_BEGIN_WITHIN = 0.45
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -103,16 +100,8 @@ def pytest_report_header() -> str:
     return f"tests of: {', '.join(map(str, tested()))}"
 
 
-def begun_at(items: list[pytest.Item]) -> dict[pytest.Item, float]:
-    """Return when each test is to begin, from 0 to 1: files of stories are spread over the others, and stay whole."""
-    stories = {item.path: 0.0 for item in items if item.path.parent.name == "stories"}
-    stories = {path: _STORIES_BEGIN_WITHIN * at / len(stories) for at, path in enumerate(stories)}
-    return {item: stories.get(item.path, at / len(items)) for at, item in enumerate(items)}
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    begun = begun_at(items)
-    items.sort(key=lambda item: (item.path.name != _BEGUN_FIRST, begun[item]))  # the others stay in their order
+    items.sort(key=lambda item: item.path.name != _BEGUN_FIRST)  # the others stay in their order
     kills = int(config.getoption("--kills"))
     for item in items:
         if item.get_closest_marker("whole_page") and not config.getoption("--page"):
