@@ -2,6 +2,7 @@
 
 import re
 import threading
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -128,11 +129,15 @@ def test_words_that_were_begun_stay_when_another_one_is_decided(page: Any, serve
 def test_a_chat_whose_conversation_was_erased_elsewhere_says_so_and_begins_a_new_one(
     page: Any, server: DevServer
 ) -> None:
+    page.clock.install()
+    page.reload()
     say(page, "I row across the fjord.")
+    page.clock.pause_at(datetime.now() + timedelta(hours=1))  # else the page may look by itself before that is sent
     erased = page.request.post(f"{server.url}/memory/erase/everything", data={"erase": "everything"})
     assert erased.status == 200
     page.locator("#chat-words").fill("Are you there?")
     page.get_by_role("button", name="Send").click()
+    page.clock.resume()
     expect(page.locator("#chat-log")).to_contain_text("not there any more")
     expect(page.locator("#chat")).not_to_contain_text("fjord")
     expect(page.locator("#chat-words")).to_have_value("Are you there?")
