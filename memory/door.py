@@ -312,8 +312,8 @@ def run(
         asyncio.InvalidStateError: If the store works on the event loop that would be blocked.
         RuntimeError: If that loop has ended.
     """
-    patience, loop = seconds or STORE_SECONDS, loop or getattr(store, "loop", None)
-    if isinstance(loop, asyncio.AbstractEventLoop):
+    patience, loop = seconds or STORE_SECONDS, loop or loop_of(store)
+    if loop:
         if loop is _running_loop() or loop.is_closed():
             effects.close()  # or Python would warn of what has not begun
             if loop.is_closed():
@@ -362,7 +362,8 @@ async def arun(
         aside: Carries out what lies between effects, one step at a time, and leaves the loop to others: whoever reads
             a whole journal computes for seconds. By default the loop does.
     """
-    if (loop := loop_of(store)) and loop is not _running_loop():
+    loop = loop_of(store)
+    if loop and loop.is_running() and loop is not _running_loop():
         return await on_thread(lambda: run(store, effects, seconds=seconds), "palimpsest-store")
 
     async def batch(ops: Batch) -> list[Any]:
@@ -373,9 +374,9 @@ async def arun(
 
 
 def loop_of(store: BaseStore) -> asyncio.AbstractEventLoop | None:
-    """Return the event loop on which a store works, where that goes on."""
+    """Return the event loop on which a store works, which may have ended; `None` where it works on any thread."""
     loop = getattr(store, "loop", None)
-    return loop if isinstance(loop, asyncio.AbstractEventLoop) and loop.is_running() else None
+    return loop if isinstance(loop, asyncio.AbstractEventLoop) else None
 
 
 def _answer_of(store: BaseStore, ops: Sequence[Op]) -> Awaitable[list[Any]]:

@@ -26,7 +26,7 @@ CHECKPOINTED_TYPES = ((RunningSummary.__module__, RunningSummary.__qualname__),)
 KEPT_SECONDS = 7 * 86_400
 """Longer than any run that was going on when its thread was deleted."""
 
-_BEGIN_SECONDS = 10.0  # how long what a task wrote waits for its thread's first checkpoint
+_SAVE_SECONDS = 10.0  # how long a reader, or what a task wrote, waits for its thread's checkpoint
 
 Execute = Callable[..., Awaitable[list[Any]]]
 """Executes a statement with the values of its `:names`, and returns the rows."""
@@ -118,7 +118,7 @@ class DurableSaver(BaseCheckpointSaver[str]):
         """
         thread_id = thread_named(config)
         with suppress(TimeoutError):
-            async with asyncio.timeout(_BEGIN_SECONDS):
+            async with asyncio.timeout(_SAVE_SECONDS):
                 while saving := [end for thread, end in self._saving if thread == thread_id]:
                     await asyncio.wait(saving)
         return before_next(await super(DurableSaver, await self._reader()).aget_tuple(config))
@@ -186,7 +186,7 @@ class DurableSaver(BaseCheckpointSaver[str]):
             if is_begun or is_dead:
                 break
             with suppress(TimeoutError):
-                async with asyncio.timeout(_BEGIN_SECONDS):
+                async with asyncio.timeout(_SAVE_SECONDS):
                     await first.wait()
         self._wake(thread_id)
 

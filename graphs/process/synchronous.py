@@ -64,7 +64,10 @@ def asked_here(store: BaseStore | None) -> BaseStore | None:
 
     One that works on an event loop is asked there, in its own transactions.
     """
-    return store if store is None or is_awaited() or loop_of(store) else ThreadedStore(store)
+    if store is None or is_awaited():
+        return store
+    loop = loop_of(store)
+    return store if loop and loop.is_running() else ThreadedStore(store)
 
 
 class ThreadedStore(BaseStore):

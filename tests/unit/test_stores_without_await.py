@@ -84,10 +84,8 @@ async def test_stores_that_say_they_are_equal_and_have_no_hash_are_told_apart() 
 
 
 async def test_what_an_agent_that_nobody_awaits_remembers_waits_for_who_writes_on_the_loop(tmp_path: Path) -> None:
-    loop, call = (
-        asyncio.get_running_loop(),
-        {"name": "remember", "args": {"content": "Likes figs", "category": "preference"}},
-    )
+    loop = asyncio.get_running_loop()
+    call = {"name": "remember", "args": {"content": "Likes figs", "category": "preference"}}
     async with open_file(tmp_path / "store.sqlite") as file:
         store = Slow(file)
         await store.setup()

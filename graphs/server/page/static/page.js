@@ -143,7 +143,7 @@ async function shown(address, wanted = {}) {
   if (answer.ok || isLogin()) apply(page, answer, { ...wanted, text });
   else if (!isLook) toast(next);
   const find = byId("find");
-  // What was typed then, or while it was away, went under.
+  // What was typed meanwhile, or in an outage, went under.
   if ((wasAway || !isLook) && !isFind && find?.matches("[data-live]") && isTyped(find)) seek(find);
   return answer.ok;
 }
