@@ -45,8 +45,8 @@ CACHED = (4096, 8192)
 PRICES = (0.1, 0.25)
 """What a token that a provider has in its cache costs of a fresh one."""
 _SHARES = [each / 20 for each in range(10, 19)]
-_HUMAN = "\nhuman: "
-_FENCED = re.compile(r"<memory>\n(.*?)\n</memory>\s*", re.DOTALL)
+HUMAN = "\nhuman: "
+FENCED = re.compile(r"<memory>.*?</memory>", re.DOTALL)
 # So long an answer is usual; a short one would leave a prompt that is nearly all memory.
 _ANSWER = " ".join(["The harbour was quiet and we walked along the water talking of boats and bread."] * 4)
 _QUERY_SECONDS = 60.0
@@ -196,17 +196,17 @@ def append_only(prompts: Sequence[str]) -> list[str]:
 
 
 def _appended(prompts: Sequence[str], most: float, after_a_cut: float) -> list[str]:
-    head, said, appended = prompts[0].partition(_HUMAN)[0], list[str](), list[str]()
+    head, said, appended = prompts[0].partition(HUMAN)[0], list[str](), list[str]()
 
     def tokens() -> int:
         return count_tokens("\n".join([head, *said]))
 
     for prompt in prompts:
-        asked = prompt.rpartition(_HUMAN)[2]
+        asked = prompt.rpartition(HUMAN)[2]
         there = {line for each in (head, *said) for line in each.splitlines()}
-        fence = "".join(_FENCED.findall(asked)[:1])
-        new = "\n".join(line for line in fence.splitlines() if line not in there)
-        said.append(f"human: {new}\n{_FENCED.sub('', asked)}")
+        recalled = "".join(FENCED.findall(asked)[:1]).splitlines()[1:-1]
+        new = "\n".join(line for line in recalled if line not in there)
+        said.append(f"human: {new}\n{FENCED.sub('', asked).lstrip()}")
         if tokens() > most:
             while len(said) > 1 and tokens() > after_a_cut:
                 said = said[2:]

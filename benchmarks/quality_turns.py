@@ -6,13 +6,12 @@ is sent counts. Peers fill as many tokens with the best of the same texts.
 """
 
 import random
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from benchmarks import quality_peers
 from benchmarks.quality_data import Question, Talk
-from benchmarks.quality_graph import MODE, SMALL_TALK, Chat
+from benchmarks.quality_graph import FENCED, HUMAN, MODE, SMALL_TALK, Chat
 from benchmarks.quality_kept import KeptEmbeddings, LiveQuestions
 from benchmarks.quality_measures import fitting
 from benchmarks.quality_memory import BESIDE, EMBEDDER, entries_of, evidence_of, facts_of
@@ -31,8 +30,6 @@ ASKED = 200
 """So many messages that have to do with what is remembered, and as many that have not, over five talks."""
 _LONG, _LONGEST = 15, 60  # words; half of the unrelated messages have more than 15
 _GREETING = "Good morning!"
-_FENCED = re.compile(r"<memory>.*?</memory>", re.DOTALL)
-_HUMAN = "\nhuman: "
 
 
 class _InTime(Embedder):
@@ -171,7 +168,7 @@ async def measure_silence(
 
     for text in others:
         for name, shown in (("first", await held.shown(text, text, context)), ("later", await later(text))):
-            is_silent = not shown[-1].rpartition(_HUMAN)[2].startswith("<memory>")
+            is_silent = not shown[-1].rpartition(HUMAN)[2].startswith("<memory>")
             length = "long" if len(text.split()) > _LONG else "short"
             for row in (f"unrelated messages that recall nothing, {name}", f"of the {length} unrelated ones, {name}"):
                 rows.add(row, who, talk.name, float(is_silent))
@@ -189,5 +186,5 @@ async def measure_silence(
             "tokens of memory on small talk (goal: at most 600)",
             who,
             talk.name,
-            sum(map(count_tokens, _FENCED.findall(prompt))),
+            sum(map(count_tokens, FENCED.findall(prompt))),
         )
