@@ -1,10 +1,10 @@
-"""The memory API in process: real routes on an in-memory store, with recording stand-ins for server and threads."""
+"""The memory API in process: real routes on an in-memory store, with a stand-in for the server and its threads."""
 
 import json
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import httpx
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from starlette.middleware import Middleware
@@ -26,43 +26,7 @@ from memory.namespaces import Owner
 from memory.updates import outbox
 from memory.updates.entry import Entry
 from tests.fakes import Clock
-from tests.laws.server import HeaderSays
-
-
-class FakeThreads(ServerThreads):
-    """Threads of a server, as a table: `(owner, metadata)` by id."""
-
-    def __init__(self) -> None:
-        super().__init__(single_user=False)
-        self.rows: dict[str, tuple[str, dict[str, Any]]] = {}
-        self.deleted: list[str] = []
-        self.failures: dict[str, int] = {}
-
-    def add(self, owner: str, thread_id: str, **metadata: Any) -> str:
-        self.rows[thread_id] = (owner, metadata)
-        return thread_id
-
-    async def metadata(self, user_id: str, thread_id: str) -> Mapping[str, Any] | None:
-        row = self.rows.get(thread_id)
-        return row[1] if row and row[0] == user_id else None
-
-    async def delete(self, thread_id: str) -> None:
-        if self.failures.get(thread_id, 0):
-            self.failures[thread_id] -= 1
-            raise IndexError("pop from empty list")
-        del self.rows[thread_id]
-        self.deleted.append(thread_id)
-
-    async def revive(self, user_id: str, thread_ids: Iterable[str]) -> None:
-        for thread_id in thread_ids:
-            if thread_id not in self.rows:
-                self.add(user_id, thread_id)
-
-    async def all_of(self, user_id: str) -> list[str]:
-        return [thread_id for thread_id, row in self.rows.items() if row[0] == user_id]
-
-    async def crons_of(self, user_id: str) -> dict[str, Mapping[str, Any]]:
-        return {}
+from tests.laws.server import HeaderSays, ThreadServer
 
 
 class MemoryApp:
@@ -74,21 +38,19 @@ class MemoryApp:
         *,
         store: BaseStore | None = None,
         per_minute: int = 100_000,
-        threads: FakeThreads | None = None,
+        server: ThreadServer | None = None,
         clock: Clock | None = None,
     ):
         self.store = store or InMemoryStore()
-        self.threads = threads or FakeThreads()
         self.clock = clock or Clock()
-        self.woken: list[tuple[Owner, str]] = []
-        self.forgotten: list[str] = []
+        chosen, client = settings or Settings(), (server or ThreadServer({}, InMemorySaver())).client
         self.service = Service(
-            settings=settings or Settings(),
+            settings=chosen,
             store=self.store,
-            threads=self.threads,
+            threads=ServerThreads(chosen.single_user, client),
             clock=self.clock,
-            forget=self.forgotten.append,
-            wake=lambda owner, thread_id: self.woken.append((owner, thread_id)),
+            forget=lambda _: None,
+            wake=lambda *_: None,
             limit=RateLimit(per_minute, clock=self.clock),
         )
         guards = [

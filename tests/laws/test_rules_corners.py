@@ -27,7 +27,7 @@ async def test_an_identity_that_is_a_number_is_its_text(identity: object, text: 
 
 
 @pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("identity", [" ", "\n\t", "", None, True, 0, 1.5])
+@pytest.mark.parametrize("identity", [" ", "\n\t", "", None, True, 0, 1.5, "langgraph-studio-user"])
 async def test_a_blank_identity_is_nobodys(door: str, identity: object) -> None:
     talk = Talk(door)
     who: Any = {"configurable": {"thread_id": "T", "langgraph_auth_user_id": identity}}
