@@ -15,10 +15,6 @@ def erase_user(store: BaseStore, user_id: str) -> int:
     return run(store, erase.erase_user(Owner.of(user_id), time.time()))
 
 
-async def aerase_user(store: BaseStore, user_id: str) -> int:
-    return await arun(store, erase.erase_user(Owner.of(user_id), time.time()))
-
-
 def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> Chain:
     return run(store, erase.erase_fact(owner, fact_id, clock()))
 

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from tests.e2e.scripted import Scripted, is_chat
 from tests.e2e.speaking import say
 from tests.e2e.waiting import eventually
 from tests.stories.serving import PROJECT
-from tests.stub_model import ChatRequest, Reply, StubModel
+from tests.stub_model import ChatRequest, StubModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +41,6 @@ class Served:
         with get_sync_client(url=self.server.url) as client:
             found = client.store.search_items(Owner.of(user, self.agent_name).namespace("facts"), limit=100)
         return [item["value"]["content"] for item in found["items"]]
-
-    def settle(self, user: str = "ada") -> None:
-        """Wait until nothing of a user is pending: what was said has its facts and its line, or has none."""
-        outbox = Owner.of(user, self.agent_name).namespace("outbox")
-        with get_sync_client(url=self.server.url) as client:
-            eventually(lambda: not client.store.search_items(outbox, limit=1)["items"])
 
     def restart(self) -> None:
         self.server.kill9()
@@ -94,48 +87,6 @@ def test_what_is_told_is_known_in_another_thread_after_kill_9(
     assert "- [knowledge | 0.90] User lives in Bergen." in prompts.of("Will it rain?").text
     served.say("Is it warm?", user_id="bob")
     assert "Bergen" not in prompts.of("Is it warm?").text
-
-
-def test_a_turn_that_a_crash_ended_is_learned(served: Served, model: StubModel, prompts: Prompts) -> None:
-    answer = threading.Event()
-    model.respond = Scripted(chat=lambda _: Reply(text="Noted.", gate=answer))
-    with get_sync_client(url=served.server.url) as client:
-        thread = client.threads.create(graph_id=served.graph)["thread_id"]
-        config: Any = {"configurable": {"user_id": "eve"}}
-        client.runs.create(thread, served.graph, input=say("I like figs."), config=config)
-    model.wait_for(lambda request: request.last == "I like figs.")
-    served.server.kill9()
-    answer.set()
-    model.respond = Scripted(learns={"like figs": "User likes figs."})
-    served.server.start()
-    eventually(lambda: served.facts("eve") == ["User likes figs."])
-
-
-def test_a_subagent_of_the_same_name_shares_the_memory_and_another_does_not(
-    served: Served, model: StubModel, prompts: Prompts
-) -> None:
-    if served.graph != "deep_agent":
-        pytest.skip("the other example has no subagents")
-
-    def chat(request: ChatRequest) -> Reply | str:
-        for name in ("cook", "critic"):
-            if request.last == f"Ask the {name}.":
-                return Reply(tool_calls=(("task", {"description": f"I like work, {name}", "subagent_type": name}),))
-        return "Noted."
-
-    model.respond = Scripted(
-        learns={"allergic": "User is allergic to nuts.", "like work": "User likes work."}, chat=chat
-    )
-    served.say("I am allergic to nuts.", user_id="lee")
-    eventually(lambda: served.facts("lee") == ["User is allergic to nuts."])
-    served.say("Ask the cook.", user_id="lee")
-    served.say("Ask the critic.", user_id="lee")
-    assert "allergic to nuts" in prompts.of("I like work, cook").text
-    assert "allergic to nuts" not in prompts.of("I like work, critic").text
-    # What a model told them is in nobody's memory: the turns after it are learned, that is not.
-    served.say("I am allergic to cats.", user_id="lee")
-    served.settle("lee")
-    assert served.facts("lee") == ["User is allergic to nuts."]
 
 
 def test_the_example_runs_as_a_program(model: StubModel) -> None:

@@ -60,17 +60,6 @@ def test_a_refused_key_is_one_line_of_the_log(server: DevServer, model: StubMode
     assert "Traceback" not in said
 
 
-def test_a_run_with_an_unknown_field_of_context_is_refused_with_the_nearest(server: DevServer) -> None:
-    with server:
-        asked = {**ASKED, "context": {"max_token": 900}}
-        for path, body in (("/runs/wait", asked), ("/assistants", {"graph_id": "chat", "context": asked["context"]})):
-            answer = httpx.post(f"{server.url}{path}", json=body, timeout=240.0)
-            assert answer.status_code == 422
-            assert "context.max_token: unknown field: is max_tokens meant?" in answer.json()["detail"]
-        configured = {**ASKED, "config": {"configurable": {"a client's own": 1}}}
-        assert httpx.post(f"{server.url}/runs/wait", json=configured, timeout=240.0).status_code == 200
-
-
 def test_a_folder_knows_its_own_server_and_no_other(server: DevServer, tmp_path: Path) -> None:
     left = server.data / "server.json"
     with server:

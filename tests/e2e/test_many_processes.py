@@ -12,15 +12,12 @@ from typing import Any
 
 import pytest
 
-from graphs.persistence.postgres_saver import checkpoints_at
 from memory.door import arun
 from memory.facts.store import FactStore
 from memory.journal.journal import read_journal
 from memory.updates.outbox import due_owners, read_entries
 from tests.e2e.support.talker import Orders
 from tests.e2e.test_kill_loop import LOCAL, Talker, drain, drain_by_two_at_once, talking, things
-from tests.e2e.waiting import eventually
-from tests.forgetting import aerase_user
 from tests.postgres import Postgres
 
 PROCESSES = 3
@@ -132,34 +129,3 @@ def test_killed_at_random_three_processes_keep_to_the_limit_of_facts_at_any_mome
         crowd.end()
     drain(tmp_path, max_facts=5, database=database)
     assert len(kept(tmp_path, database)[0]) == 5
-
-
-def _others(postgres: Postgres, database: str) -> int:
-    """Return how many are connected beside who asks."""
-    others = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-    with postgres.connect(database) as connection:
-        return int(connection.execute(others).fetchone()[0])
-
-
-@pytest.mark.timeout(900)
-def test_what_is_erased_while_three_processes_talk_is_in_no_table(tmp_path: Path, postgres: Postgres) -> None:
-    database = postgres.database()
-
-    async def erase() -> None:
-        async with Orders(folder="", database=database).opened() as (store, saver):
-            await aerase_user(store, "local")
-            for thread_id in await checkpoints_at(database).threads_of([""]):
-                await saver.adelete_thread(thread_id)
-
-    with ExitStack() as stack:
-        crowd = Crowd(tmp_path, stack, thinks=0.1, database=database)
-        crowd.wait()
-        asyncio.run(erase())  # runs and updates are going on
-        crowd.end()
-    # What a killed process had sent, Postgres still carries out.
-    eventually(lambda: not _others(postgres, database))
-    asyncio.run(erase())
-    drain_by_two_at_once(tmp_path, database=database)
-    assert crowd.written
-    assert kept(tmp_path, database) == ([], [], [])
-    assert b"thing" not in postgres.everything(database)
