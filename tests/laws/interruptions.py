@@ -15,7 +15,7 @@ BESIDE: tuple[How, ...] = ("erase", "edit", "worker")
 HOWS: tuple[How, ...] = ("none", "kill", "fail once", "fail on", "hang", *BESIDE, "clock")
 
 Do = Callable[[Sequence[Op]], Awaitable[list[Result]]]
-_BESIDE_SECONDS = 0.2
+_BESIDE_SECONDS = 0.02
 _HOUR = 3_600.0
 _WITHIN = 3
 

@@ -21,7 +21,7 @@ from tests.laws.moves import ANSWERS, CLIENTS, LINKED, NEVER, turn
 
 Turns = list[tuple[str, str]]
 
-EXAMPLES = 20
+EXAMPLES = 12
 FOUND = {
     "keep": [("fill doubled ids", "well"), ("fill no ids", "well")],
     "compact": [*[("another_rule", "well"), ("fill much", "well")] * 2, ("another_rule", "well")],
@@ -81,7 +81,7 @@ async def live(door: Door, turns: Turns) -> None:
 def test_a_thread_goes_on_whatever_stands_in_it(kind: str, request: pytest.FixtureRequest) -> None:
     is_whole = request.config.getoption("--whole")
     many = settings(
-        max_examples=EXAMPLES * 25 if is_whole else EXAMPLES,
+        max_examples=EXAMPLES * 40 if is_whole else EXAMPLES,
         derandomize=not is_whole,
         database=None,
         phases=[Phase.explicit, Phase.generate],  # a thread is short as it comes
