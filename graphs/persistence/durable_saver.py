@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -27,6 +27,7 @@ KEPT_SECONDS = 7 * 86_400
 """Longer than any run that was going on when its thread was deleted."""
 
 _SAVE_SECONDS = 10.0  # how long a reader, or what a task wrote, waits for its thread's checkpoint
+_NEXT_STEPS = 8  # so many of the event loop at most, and LangGraph saves what waited for the end of a save
 
 Execute = Callable[..., Awaitable[list[Any]]]
 """Executes a statement with the values of its `:names`, and returns the rows."""
@@ -92,7 +93,7 @@ class DurableSaver(BaseCheckpointSaver[str]):
     _beginning: dict[str, asyncio.Event]
     """Threads without a checkpoint, for whose first one something waits."""
     _saving: set[tuple[str, asyncio.Future[None]]]
-    """Threads of which a checkpoint is being saved, each with the end of that."""
+    """Threads of which something is being saved, each with the end of that."""
 
     def _transaction(
         self, *, shares: Sequence[str] = (), owns: Sequence[str] = ()
@@ -121,6 +122,8 @@ class DurableSaver(BaseCheckpointSaver[str]):
             async with asyncio.timeout(_SAVE_SECONDS):
                 while saving := [end for thread, end in self._saving if thread == thread_id]:
                     await asyncio.wait(saving)
+                    for _ in range(_NEXT_STEPS):
+                        await asyncio.sleep(0)
         return before_next(await super(DurableSaver, await self._reader()).aget_tuple(config))
 
     async def alist(
@@ -153,10 +156,8 @@ class DurableSaver(BaseCheckpointSaver[str]):
         """Save a checkpoint, unless its thread was deleted meanwhile, and return the config that finds it."""
         thread_id, checkpoint_id = thread_named(config), checkpoint["id"]
         parents = (metadata.get("parents") or {}).values()
-        saving = thread_id, asyncio.get_running_loop().create_future()
-        self._saving.add(saving)
         try:
-            async with self._transaction(shares=[thread_id]) as (saver, execute):
+            async with self._save(thread_id) as (saver, execute):
                 if not (await self._fate(execute, config, *parents))[0]:
                     return await super(DurableSaver, saver).aput(config, checkpoint, metadata, new_versions)
                 at = {"thread": thread_id, "checkpoint": checkpoint_id}
@@ -165,8 +166,6 @@ class DurableSaver(BaseCheckpointSaver[str]):
                 await execute(written, **at)
         finally:
             self._wake(thread_id)
-            self._saving.discard(saving)
-            saving[1].set_result(None)
         return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint_id}}
 
     async def aput_writes(
@@ -179,7 +178,7 @@ class DurableSaver(BaseCheckpointSaver[str]):
         thread_id = thread_named(config)
         for _ in range(2):
             first = self._beginning.setdefault(thread_id, asyncio.Event())
-            async with self._transaction(shares=[thread_id]) as (saver, execute):
+            async with self._save(thread_id) as (saver, execute):
                 is_dead, is_begun = await self._fate(execute, config)
                 if is_begun and not is_dead:
                     await super(DurableSaver, saver).aput_writes(config, writes, task_id, task_path)
@@ -189,6 +188,17 @@ class DurableSaver(BaseCheckpointSaver[str]):
                 async with asyncio.timeout(_SAVE_SECONDS):
                     await first.wait()
         self._wake(thread_id)
+
+    @asynccontextmanager
+    async def _save(self, thread_id: str) -> AsyncIterator[tuple[Self, Execute]]:
+        saving = thread_id, asyncio.get_running_loop().create_future()
+        self._saving.add(saving)
+        try:
+            async with self._transaction(shares=[thread_id]) as begun:
+                yield begun
+        finally:
+            self._saving.discard(saving)
+            saving[1].set_result(None)
 
     def _wake(self, thread_id: str) -> None:
         if waiting := self._beginning.pop(thread_id, None):

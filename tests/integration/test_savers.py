@@ -56,13 +56,24 @@ async def test_a_copy_names_its_own_thread(saver: Any) -> None:
 
 
 async def test_who_goes_on_sees_what_a_stopped_run_still_saves(saver: Any) -> None:
-    saved = empty_checkpoint()
-    saving = asyncio.ensure_future(saver.aput(on("T"), saved, {"source": "loop"}, {}))
+    """LangGraph saves a checkpoint once what its tasks wrote, and the checkpoint before it, are saved."""
+    first, second = empty_checkpoint(), empty_checkpoint()
+    beside = on("T")
+    beside["configurable"]["checkpoint_id"] = first["id"]
+    before = asyncio.create_task(saver.aput(on("T"), first, {"source": "loop"}, {}))
+    written = asyncio.create_task(saver.aput_writes(beside, [("messages", "said")], "task"))
+
+    async def save_next() -> None:
+        await asyncio.gather(written)
+        await before
+        await saver.aput(beside, second, {"source": "loop"}, {})
+
+    saving = asyncio.create_task(save_next())
     await asyncio.sleep(0)
     found = await saver.aget_tuple(on("T"))
     await saving
     assert found is not None
-    assert found.checkpoint["id"] == saved["id"]
+    assert found.checkpoint["id"] == second["id"]
 
 
 async def test_deleting_an_old_run_never_loses_what_a_delta_channel_is_replayed_from(saver: Any) -> None:

@@ -195,6 +195,22 @@ def test_100_an_answer_that_is_stopped_in_another_tab_keeps_its_words(page: Any,
     expect(page.locator(".message .problem")).to_have_count(0)
 
 
+def test_106_an_answer_that_was_whole_before_it_was_stopped_is_kept_as_far_as_it_came(page: Any, ada: Person) -> None:
+    def whole(route: Any) -> None:  # its task has ended, and no checkpoint follows
+        answer = route.fetch()
+        ended = {**answer.json(), "next": []} if route.request.method == "GET" else answer.json()
+        route.fulfill(response=answer, json=ended)
+
+    send(page, "Count.")
+    expect(answers(page)).to_contain_text("0 1 2")
+    page.route("**/state", whole)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
+    say(page, "And now?")
+    expect(answers(page).first).to_contain_text("0 1 2")
+    assert any(each.startswith("0 1 2") for each in said(ada))
+
+
 @pytest.mark.parametrize(
     "address", ["facts?since=nonsense", "facts?offset=many", "facts?agent_name=a%20b", "bin?offset=-", "nonsense"]
 )

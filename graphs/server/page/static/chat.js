@@ -317,9 +317,9 @@ async function halt(id, now) {
     if (![404, 409].includes(error.status)) throw error; // it has ended by itself
   });
   const came = now.came && textOf(now.came) ? [{ type: "ai", id: now.came.id, content: now.came.content }] : [];
-  const { next } = await threads.getState(id);
-  if (next.includes("call_model")) await threads.updateState(id, { values: { messages: came }, asNode: "call_model" });
-  if (["call_model", "flush_memory"].includes(next[0])) await runs.wait(id, "chat", { input: null });
+  const [{ name } = {}] = (await threads.getState(id)).tasks;
+  if (name === "call_model") await threads.updateState(id, { values: { messages: came }, asNode: name });
+  if (["call_model", "flush_memory"].includes(name)) await runs.wait(id, "chat", { input: null });
 }
 
 // A card says what was learned, behind its message, and what became of that.
