@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 from uuid import NAMESPACE_OID, uuid5
 
-from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, InvalidToolCall, ToolCall, ToolMessage
 from langchain_core.messages.tool import tool_call
 from langchain_core.runnables import RunnableConfig
 from langgraph._internal._config import patch_configurable
@@ -176,7 +176,8 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the messages with each tool call followed by its result: providers refuse a call without one.
 
     A call without a result gets one that says that none is known. A call without an id, or with that of an earlier
-    call, gets an id of its own. Results whose call is gone, and calls that cannot be parsed, are left out.
+    call, gets an id of its own. Results whose call is gone, those of functions, and calls that cannot be parsed, are
+    left out.
     """
     sent: list[BaseMessage] = []
     # By a call's id in the thread: the places of its results in `sent`, and the ids that the sent calls have.
@@ -188,6 +189,8 @@ def paired(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
                 at, own = places.pop(0)
                 fit = {"tool_call_id": own, "name": message.name and sent_name(message.name, UNFIT_IN_TOOLS)}
                 sent[at] = message.model_copy(update=fit)
+            continue
+        if isinstance(message, FunctionMessage):
             continue
         if not isinstance(message, AIMessage):
             sent.append(message)

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graphs.turn.calls import paired
 from graphs.turn.prompt import Prompt
@@ -19,7 +19,7 @@ PICTURE = {"type": "image", "url": "https://x.test/a.png"}
 def conversations(draw: st.DrawFn) -> list[BaseMessage]:
     """Draw messages in any order, each with a word of its own, some calls without a result."""
     said: list[BaseMessage] = []
-    for at, letter in enumerate(draw(st.lists(st.sampled_from("hhaacsx"), max_size=12))):
+    for at, letter in enumerate(draw(st.lists(st.sampled_from("hhaacsxf"), max_size=12))):
         text = f"word{at}."
         content: Any = draw(st.sampled_from([text, [text], [{"type": "text", "text": text}, PICTURE]]))
         name, identity = draw(st.sampled_from([None, "ada", "bob"])), f"m{at}"
@@ -36,6 +36,8 @@ def conversations(draw: st.DrawFn) -> list[BaseMessage]:
                 said += [ToolMessage(text, tool_call_id=call["id"]) for call in calls[: draw(st.integers(0, 3))]]
             case "x":
                 said.append(ToolMessage(text, tool_call_id="gone"))
+            case "f":
+                said.append(FunctionMessage(content=text, name="look"))
     return said
 
 
