@@ -3,10 +3,6 @@
 import json
 from typing import Any
 
-from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage
-from langchain_core.runnables import Runnable, RunnableLambda
-
 from memory.config import MemoryConfig
 from memory.extraction.extraction import extract_facts
 from memory.facts.changes import Extraction
@@ -38,23 +34,3 @@ def extract(*facts: Any, text: str = "I live in Bergen", existing: tuple[Fact, .
 
 def reasons(extraction: Extraction) -> list[str]:
     return [refusal.reason for refusal in extraction.refused]
-
-
-class StructuredModel(RecordingModel):
-    """A model that takes a JSON schema, or whose server refuses one."""
-
-    schemas: list[dict[str, Any]] = []  # noqa: RUF012 - a pydantic field
-    refuses: bool = False
-
-    def with_structured_output(self, schema: Any, **kwargs: Any) -> Runnable[LanguageModelInput, Any]:
-        assert kwargs == {"method": "json_schema"}
-        self.schemas.append(schema)
-
-        def answer(_: Any) -> AIMessage:
-            if self.refuses:
-                error = RuntimeError("response_format is not supported")
-                error.status_code = 400  # type: ignore[attr-defined]
-                raise error
-            return AIMessage(json.dumps({"facts": [found()]}))
-
-        return RunnableLambda(answer)

@@ -148,20 +148,3 @@ async def test_S5_an_interrupt_raised_around_an_emit_is_not_swallowed() -> None:
     assert [asked.value for asked in update["__interrupt__"]] == ["may I?"]
     (chunk,) = [chunk async for chunk in graph_of(asks).astream({}, stream_mode="custom")]
     assert chunk == {"name": "interrupted", "payload": None}
-
-
-async def test_S5_a_cancelled_emit_is_cancelled() -> None:
-    reached = asyncio.Event()
-
-    class Waiting:
-        async def __call__(self, state: State) -> State:
-            reached.set()
-            while True:
-                await aemit("tick", None)
-                await asyncio.sleep(0)
-
-    run = asyncio.create_task(graph_of(Waiting().__call__).ainvoke({}))
-    await reached.wait()
-    run.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await run

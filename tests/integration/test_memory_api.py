@@ -4,7 +4,6 @@ from dataclasses import replace
 from uuid import uuid4
 
 import httpx
-import pytest
 
 from graphs.settings import Settings
 from memory.config import MemoryConfig
@@ -12,28 +11,6 @@ from memory.facts.changes import Change
 from memory.facts.store import FactStore
 from tests.archive_lines import document_of
 from tests.memory_app import MemoryApp, add, contents, journal, learn, said
-
-
-@pytest.mark.parametrize("is_known", [False, True])
-async def test_a_correction_and_what_it_corrected_name_each_other(
-    app: MemoryApp, ada: httpx.AsyncClient, is_known: bool
-) -> None:
-    (oslo,) = await learn(app, Change(action="new", content="Lives in Oslo", sources=("m1",)))
-    if is_known:  # another message said it before
-        await learn(app, Change(action="new", content="Lives in Bergen", sources=("m2",)))
-    await learn(app, Change(action="corrects", target=oslo, content="Lives in Bergen", sources=("m3",)))
-    (bergen,) = (await ada.get("/facts")).json()["facts"]
-    (was,) = (await ada.get("/facts", params={"status": "superseded"})).json()["facts"]
-    assert (bergen["replaces"], was["replaced_by"], was["valid_to"]) == (oslo, bergen["id"], "2025-10-09")
-    for one in (oslo, bergen["id"]):
-        history = (await ada.get(f"/facts/{one}/history")).json()["revisions"]
-        assert [(each["content"], each["valid_to"]) for each in history] == [
-            ("Lives in Oslo", "2025-10-09"),
-            ("Lives in Bergen", ""),
-        ]
-    undone = (await ada.post("/undo", json={})).json()
-    assert [(each["content"], each["valid_to"]) for each in undone["restored"]] == [("Lives in Oslo", "")]
-    assert "Lives in Oslo" in await contents(ada)
 
 
 async def test_facts_are_listed_by_category_status_thread_and_text_and_by_page(

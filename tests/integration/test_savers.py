@@ -86,19 +86,6 @@ async def test_deleting_an_old_run_never_loses_what_a_delta_channel_is_replayed_
         assert (await graph.aget_state(on("thread"))).values["log"] == whole
 
 
-async def test_a_deletion_is_seen_by_whatever_comes_next(saver: Any) -> None:
-    await saver.aput(on("thread"), empty_checkpoint(), {}, {})
-    await saver.adelete_thread("thread")
-    assert await saver.aget_tuple(on("thread")) is None
-    await saver.adelete_thread("thread")
-    kept = await saver.aput(on("thread"), empty_checkpoint(), {}, {})
-    await saver.aput_writes(kept, [("said", "hello")], "task")
-    assert len([found async for found in saver.alist(on("thread"))]) == 1
-    await saver.adelete_thread("thread")
-    await saver.acopy_thread("thread", "copy")
-    assert [found for thread in ("thread", "copy") async for found in saver.alist(on(thread))] == []
-
-
 async def test_G2_a_running_summary_comes_back_as_itself_and_an_unknown_class_does_not(saver: Any) -> None:
     summary = RunningSummary("Ada moved to Bergen.", {"m1", "m2"}, "m2").extended(
         "More.", ["m3"], last="m3", kept={"m0": 0}

@@ -5,10 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from graphs.persistence.sqlite_saver import open_checkpointer
 from graphs.persistence.sqlite_store import open_store
-
-STORE = ("store.sqlite", "store.sqlite-shm", "store.sqlite-wal")
 
 
 @pytest.fixture
@@ -20,15 +17,6 @@ def open_folder(tmp_path: Path) -> Path:
 
 def modes(folder: Path) -> Iterator[tuple[str, int]]:
     return ((path.name, path.stat().st_mode & 0o777) for path in sorted(folder.iterdir()))
-
-
-async def test_only_their_owner_reads_the_files(open_folder: Path) -> None:
-    checkpoints = open_checkpointer(open_folder / "checkpoints.sqlite")
-    async with open_store(open_folder / "store.sqlite") as store, checkpoints:
-        await store.aput(("people",), "ada", {"content": "Likes figs"})
-        found = dict(modes(open_folder))
-    assert set(found) >= {*STORE, "checkpoints.sqlite"}
-    assert set(found.values()) == {0o600}
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640])

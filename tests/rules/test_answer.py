@@ -49,6 +49,7 @@ def test_what_holds_no_facts_is_an_error_that_carries_the_answer(raw: str) -> No
         parse_answer(raw)
 
     assert error.value.raw == raw
+    assert "Nothing" not in str(error.value)
 
 
 def test_a_broken_fact_does_not_lose_those_around_it() -> None:

@@ -137,6 +137,7 @@ def test_all_is_what_the_package_shows() -> None:
     assert sorted(module.__all__) == list(dict.fromkeys(sorted(module.__all__)))
     for name in module.__all__:
         assert getattr(module, name, None) is not None, name
+    assert dir(module) == sorted(module.__all__)
 
 
 def test_namespaces_are_built_in_one_place() -> None:

@@ -5,32 +5,11 @@ from typing import Any
 
 import pytest
 
-from memory.extraction.answer import ExtractionError
 from memory.extraction.extraction import extract_facts
 from memory.extraction.form import MAX_FACTS_PER_ANSWER
-from memory.facts.changes import Change, Extraction, Section
-from tests.extracting import FRIDAY, StructuredModel, extract, found, known, reasons, said
+from memory.facts.changes import Section
+from tests.extracting import extract, found, known, reasons, said
 from tests.fakes import RecordingModel
-
-
-def test_F1_one_call_turns_what_was_said_into_facts() -> None:
-    model = RecordingModel(replies=[json.dumps({"facts": [found(message=1)]})])
-
-    extraction = extract_facts(model, [said("I live in Bergen", name="m1"), said("Nice!", role="assistant")])
-
-    assert extraction == Extraction(
-        changes=(
-            Change(
-                action="new",
-                content="User lives in Bergen",
-                category="knowledge",
-                confidence=0.9,
-                sources=("m1",),
-                said_at=FRIDAY,
-            ),
-        )
-    )
-    assert len(model.prompts) == 1
 
 
 def test_F1_the_call_is_hidden_from_the_user_s_stream() -> None:
@@ -127,28 +106,3 @@ def test_more_facts_in_one_answer_than_can_be_are_bounded_work() -> None:
 
     assert len(extraction.changes) == MAX_FACTS_PER_ANSWER
     assert "too_many" in reasons(extraction)
-
-
-def test_an_answer_that_cannot_be_read_is_an_error_that_carries_it() -> None:
-    with pytest.raises(ExtractionError) as error:
-        extract_facts(RecordingModel(replies=["Sorry, I cannot do that."]), [said("Hi there")])
-
-    assert error.value.raw == "Sorry, I cannot do that."
-    assert "Sorry" not in str(error.value)
-
-
-def test_a_model_that_takes_a_schema_is_given_one() -> None:
-    model = StructuredModel(schemas=[])
-
-    extraction = extract_facts(model, [said("I live in Bergen")])
-
-    assert [change.content for change in extraction.changes] == ["User lives in Bergen"]
-    assert set(model.schemas[0]["properties"]) == {"facts", "profile", "sensitive", "secrets", "orders"}
-    assert not model.prompts
-
-
-def test_where_the_server_refuses_the_schema_the_model_is_asked_without() -> None:
-    model = StructuredModel(schemas=[], refuses=True, replies=[json.dumps([found()])])
-
-    assert [change.content for change in extract_facts(model, [said("I live in Bergen")]).changes]
-    assert len(model.prompts) == 1

@@ -25,12 +25,6 @@ def python(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_it_hands_every_public_name_on() -> None:
-    for name in palimpsest.__all__:
-        assert getattr(palimpsest, name) is not None, name
-    assert dir(palimpsest) == sorted(palimpsest.__all__)
-
-
 def test_every_module_of_ours_comes_from_one_installation(pytestconfig: pytest.Config) -> None:
     for public in palimpsest.__all__:
         getattr(palimpsest, public)  # whose module is imported then

@@ -55,17 +55,6 @@ def test_an_order_is_seen_however_it_is_written(hidden: str) -> None:
     assert screened(hidden) == "instruction_like", as_seen(hidden)
 
 
-def test_a_fact_that_is_written_by_hand_waits_as_an_order_and_is_refused_as_a_key() -> None:
-    facts = facts_of(InMemoryStore())
-    assert facts.create(ORDER, "context", 1.0, source="api").status == "quarantined"
-    tea = facts.create("Likes tea", "preference", 1.0, source="api")
-    assert facts.update(tea.id, content=ORDER + " again").status == "quarantined"
-    for known in (KEY, CARD):
-        with pytest.raises(ValueError, match=r"^content must hold no key"):
-            facts.update(tea.id, content=known)
-    assert facts.snapshot().facts == ()
-
-
 def test_a_fact_of_an_older_version_that_is_suspected_now_waits_where_a_person_sees_it() -> None:
     store = InMemoryStore()
     facts = facts_of(store)
