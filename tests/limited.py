@@ -2,20 +2,18 @@
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 
 from palimpsest import Deployment, MemoryService, Settings, configured_service
 from tests.limits import LIMITS
 
 
-def limited(settings: Settings, environ: Mapping[str, str] | None = None) -> Settings:
+def limited(settings: Settings) -> Settings:
     """Return the settings with what the variable says.
 
     Who waits for a fact asks for it again and again: within half a minute more often than one user may by default.
     """
-    told = os.environ if environ is None else environ  # noqa: TID251 - a variable of the tests
-    memory = json.loads(told.get(LIMITS, "{}"))
+    memory = json.loads(os.environ.get(LIMITS, "{}"))  # noqa: TID251 - a variable of the tests
     return replace(settings, memory=replace(settings.memory, **memory), requests_per_minute=100_000)
 
 

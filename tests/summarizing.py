@@ -6,29 +6,15 @@ from typing import Any
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
-    HumanMessage,
 )
 
 from memory.context.summarization import SummarizationNode, summarize_messages
 from memory.context.summarizer import SummarizationResult
 from tests.fakes import RecordingModel
-from tests.threads import word_counter, words
+from tests.laws.life import human, talk
+from tests.threads import word_counter
 
-
-def human(name: str, size: int = 20) -> HumanMessage:
-    return HumanMessage(f"{name} {words(size - 1)}", id=name)
-
-
-def ai(name: str, size: int = 20) -> AIMessage:
-    return AIMessage(f"{name} {words(size - 1)}", id=name)
-
-
-def talk(turns: int, size: int = 20, first: int = 1) -> list[BaseMessage]:
-    """Exchanges h1 a1 h2 a2 …, the last one still unanswered."""
-    said = list[BaseMessage]()
-    for n in range(first, first + turns):
-        said += [human(f"h{n}", size), ai(f"a{n}", size)]
-    return said[:-1]
+__all__ = ["counting", "human", "make_node", "saying", "sent", "summarize", "talk"]
 
 
 def summarize(messages: list[BaseMessage], model: RecordingModel | None = None, **options: Any) -> SummarizationResult:

@@ -30,9 +30,10 @@ from benchmarks.load.watching import Database, Postgres, SqliteFiles, Watch, upd
 from benchmarks.measuring import keep, progress
 from memory.config import MemoryConfig
 from memory.context.tokens import shared_counter
-from tests.e2e.guarded_server import SECRET, guarded_server
+from tests.e2e.guarded_server import guarded_server
 from tests.limits import limits
 from tests.postgres import running_postgres
+from tests.stories.serving import SECRET
 
 DEBOUNCE_SECONDS = 2
 """Quiet time before an update, of a server that is started here: the shipped 30 s would be longer than a run."""

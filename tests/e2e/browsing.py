@@ -75,22 +75,28 @@ def chromium() -> Iterator[Any]:
 
 
 @contextmanager
-def opened(browser: Any, url: str) -> Iterator[Any]:
-    """Open the page, with its chat; in the end nothing was wrong in it, and its policy had nothing to refuse."""
-    context = browser.new_context(viewport={"width": 1360, "height": 850}, reduced_motion="reduce")
-    page = context.new_page()
+def window(browser: Any, url: str, **options: Any) -> Iterator[Any]:
+    """Open the page in a window of its own; in the end nothing was wrong in it, and its policy refused nothing."""
+    context = browser.new_context(viewport={"width": 1360, "height": 850}, reduced_motion="reduce", **options)
+    page, wrong = context.new_page(), list[str]()
     page.set_default_timeout(SECONDS)
-    wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on(
         "console",
         lambda said: wrong.append(f"{said.text} {said.location}") if "Content Security Policy" in said.text else None,
     )
     page.goto(f"{url}/memory")
-    page.locator("#chat-words").wait_for()
     yield page
     context.close()
     assert wrong == []
+
+
+@contextmanager
+def opened(browser: Any, url: str) -> Iterator[Any]:
+    """Open the page, with its chat."""
+    with window(browser, url) as page:
+        page.locator("#chat-words").wait_for()
+        yield page
 
 
 def expect(locator: Any) -> Any:

@@ -1,19 +1,16 @@
 """A server that authenticates: the production configuration, with SQLite files to look into."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
 import httpx
-import jwt
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
 from tests.e2e.dev_server import DevServer
-from tests.stories.serving import PROJECT
-
-SECRET = "a secret of at least thirty-two bytes"
+from tests.stories.people import token_of
+from tests.stories.serving import PROJECT, SECRET
 
 
 def production_config(folder: Path) -> Path:
@@ -30,11 +27,6 @@ def guarded_server(folder: Path, model_url: str, **environment: str) -> DevServe
     """Return a server that lets nobody in without a token of `token_of`."""
     variables = {"OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": "stub", "PALIMPSEST_AUTH_SECRET": SECRET}
     return DevServer(folder, config=production_config(folder), environment={**variables, **environment})
-
-
-def token_of(user: str, **claims: Any) -> str:
-    """Return a token that names a user."""
-    return jwt.encode({"sub": user, "exp": time.time() + 3600, **claims}, SECRET, "HS256")
 
 
 def headers_of(user: str, **claims: Any) -> dict[str, str]:

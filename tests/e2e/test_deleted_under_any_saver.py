@@ -11,12 +11,12 @@ from langgraph_sdk.client import SyncLangGraphClient
 from langgraph_sdk.errors import NotFoundError
 
 from tests.e2e.dev_server import DevServer
-from tests.e2e.guarded_server import SECRET, api, sdk
+from tests.e2e.guarded_server import api, sdk
 from tests.e2e.scripted import Scripted
 from tests.e2e.speaking import say
 from tests.e2e.waiting import eventually
 from tests.postgres import running_postgres
-from tests.stories.serving import PROJECT
+from tests.stories.serving import PROJECT, SECRET
 from tests.stub_model import StubModel
 
 FIGS, PLUMS, PEARS = "User likes figs.", "User likes plums.", "User likes pears."

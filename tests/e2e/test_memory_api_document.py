@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.dev_server import DevServer
-from tests.e2e.guarded_server import api, guarded_server, token_of
+from tests.e2e.guarded_server import api, guarded_server
+from tests.stories.people import token_of
 from tests.stub_model import StubModel
 
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"

@@ -11,9 +11,10 @@ from langgraph_sdk.client import SyncLangGraphClient
 
 from tests.e2e.conftest import Serve
 from tests.e2e.dev_server import DevServer
-from tests.e2e.guarded_server import SECRET, headers_of
+from tests.e2e.guarded_server import headers_of
 from tests.e2e.scripted import Scripted
 from tests.e2e.speaking import say
+from tests.stories.serving import SECRET
 from tests.stub_model import StubModel
 
 pytestmark = pytest.mark.timeout(900)  # whichever test is first waits for all turns

@@ -3,15 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from langchain_openai import ChatOpenAI
-from pydantic import SecretStr
 
 from memory.config import MemoryConfig
 from memory.extraction.extraction import extract_facts
 from memory.message import StoredMessage
+from tests.laws.test_rules_answers import fact, model
 from tests.stub_model import ChatRequest, Reply, StubModel
 
 NOW = "2026-11-22T10:00:00+00:00"
@@ -22,14 +20,6 @@ LIKES = [StoredMessage("u1", "user", "I like figs and plums", NOW)]
 def stub() -> Iterator[StubModel]:
     with StubModel() as stub:
         yield stub
-
-
-def model(stub: StubModel) -> ChatOpenAI:
-    return ChatOpenAI(model="stub", base_url=stub.url, api_key=SecretStr("none"), max_retries=0, timeout=120.0)
-
-
-def fact(content: str) -> dict[str, Any]:
-    return {"message": 1, "action": "new", "known": 0, "content": content, "category": "preference", "confidence": 0.9}
 
 
 def test_an_answer_that_breaks_off_before_it_says_anything_is_a_failure(stub: StubModel) -> None:

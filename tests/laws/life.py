@@ -18,6 +18,18 @@ def varied(number: int, word: str = "word") -> str:
     return " ".join(f"{word}{at}" for at in range(number))
 
 
+def human(name: str, size: int = 20) -> HumanMessage:
+    return HumanMessage(f"{name} {words(size - 1)}", id=name)
+
+
+def talk(turns: int, size: int = 20, first: int = 1) -> list[BaseMessage]:
+    """Return exchanges h1 a1 h2 a2 …, the last one still unanswered."""
+    said: list[BaseMessage] = []
+    for n in range(first, first + turns):
+        said += [human(f"h{n}", size), AIMessage(f"a{n} {words(size - 1)}", id=f"a{n}")]
+    return said[:-1]
+
+
 @dataclass(kw_only=True)
 class Kept:
     """What a checkpointer would keep; `flushed` is every message the hook was given, in order, a fork restores it."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 
@@ -24,7 +24,7 @@ from palimpsest import (
     summarized_ids,
 )
 from tests.fakes import RecordingModel
-from tests.laws.life import Kept, Life, broken_pairs, newest_user, own_ids, words
+from tests.laws.life import Kept, Life, broken_pairs, human, newest_user, own_ids, talk, words
 
 
 def count_words(messages: Iterable[BaseMessage]) -> int:
@@ -36,18 +36,6 @@ def count_words(messages: Iterable[BaseMessage]) -> int:
         total += 4 + len(message.text.split()) + 10 * sum("image" in str(block) for block in blocks)
         total += len(json.dumps([[call["name"], call["args"]] for call in calls]).split()) if calls else 0
     return total
-
-
-def human(name: str, size: int = 20) -> HumanMessage:
-    return HumanMessage(f"{name} {words(size - 1)}", id=name)
-
-
-def talk(turns: int, size: int = 20) -> list[BaseMessage]:
-    """Return exchanges h1 a1 h2 a2 …, the last one still unanswered."""
-    said: list[BaseMessage] = []
-    for n in range(1, turns + 1):
-        said += [human(f"h{n}", size), AIMessage(f"a{n} {words(size - 1)}", id=f"a{n}")]
-    return said[:-1]
 
 
 def saying(*replies: Any) -> RecordingModel:

@@ -6,9 +6,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from tests.e2e.browsing import chromium
+from tests.e2e.browsing import chromium, window
 from tests.stories.host import Place, places
-from tests.stories.looking import page_of
 from tests.stories.people import Person
 
 
@@ -67,7 +66,7 @@ def browser(shared: dict[str, Place]) -> Iterator[Any]:
 @pytest.fixture
 def page(browser: Any, ada: Person) -> Iterator[Any]:
     """The page, in which Ada has logged in."""
-    with page_of(browser, ada.place) as page:
+    with window(browser, ada.place.url) as page:
         page.get_by_label("Token").fill(ada.token)
         page.get_by_role("button", name="Show my memory").click()
         page.locator("#chat-words").wait_for()

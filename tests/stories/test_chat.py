@@ -6,6 +6,7 @@ from typing import Any
 from tests.e2e.browsing import NEEDED, SECONDS, break_off, expect, go, say, serious
 from tests.e2e.waiting import eventually
 from tests.stories.conftest import Meet
+from tests.stories.looking import send
 from tests.stories.people import Person
 
 pytestmark = NEEDED
@@ -19,12 +20,6 @@ def words(page: Any) -> Any:
 def mode(page: Any) -> Any:
     """Return what says what memory may do."""
     return page.get_by_label("What memory may do")
-
-
-def send(page: Any, text: str) -> None:
-    """Type something, and press Enter."""
-    words(page).fill(text)
-    words(page).press("Enter")
 
 
 def user(page: Any) -> Any:

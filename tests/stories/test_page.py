@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.archive_lines import lines_of, taking
-from tests.e2e.browsing import NEEDED, erase, expect, fact, go, say, serious
+from tests.e2e.browsing import NEEDED, erase, expect, fact, go, say, serious, window
 from tests.e2e.waiting import eventually
 from tests.stories.conftest import Meet
 from tests.stories.host import Place
-from tests.stories.looking import look, page_of
+from tests.stories.looking import look
 from tests.stories.people import Person
 
 pytestmark = NEEDED
@@ -17,7 +17,7 @@ pytestmark = NEEDED
 
 def test_47_who_has_no_token_is_shown_nothing(browser: Any, ada: Person) -> None:
     ada.writes("Likes pears")
-    with page_of(browser, ada.place) as page:
+    with window(browser, ada.place.url) as page:
         expect(page.get_by_role("heading", name="Who are you?")).to_be_visible()
         page.get_by_label("Token").fill("somebody.else.s")
         page.get_by_role("button", name="Show my memory").click()
@@ -191,7 +191,7 @@ def test_56_all_is_exported_brought_in_again_and_erased(page: Any, ada: Person, 
 
 
 def test_57_without_javascript_the_page_works_as_forms_and_links(browser: Any, opened: Place, meet: Meet) -> None:
-    with page_of(browser, opened, java_script_enabled=False) as page:
+    with window(browser, opened.url, java_script_enabled=False) as page:
         for content in "Keeps bees", "Keeps hens":
             if not page.locator(".add[open]").count():
                 page.get_by_text("Add a fact", exact=True).click()

@@ -8,7 +8,7 @@ import pytest
 from tests.archive_lines import taking
 from tests.e2e.browsing import NEEDED, SECONDS, break_off, expect, fact, go, say
 from tests.e2e.waiting import eventually
-from tests.stories.looking import look
+from tests.stories.looking import look, send
 from tests.stories.people import Person
 
 pytestmark = NEEDED
@@ -22,12 +22,6 @@ def words(page: Any) -> Any:
 def answers(page: Any) -> Any:
     """Return the answers."""
     return page.locator(".message.assistant .words")
-
-
-def send(page: Any, text: str) -> None:
-    """Type something, and press Enter."""
-    words(page).fill(text)
-    words(page).press("Enter")
 
 
 def said(ada: Person) -> list[str]:

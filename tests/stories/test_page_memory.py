@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.archive_lines import lines_of
-from tests.e2e.browsing import NEEDED, expect, fact, go, look_again, say
+from tests.e2e.browsing import NEEDED, expect, fact, go, look_again, say, window
 from tests.e2e.waiting import eventually
-from tests.stories.looking import look, page_of
+from tests.stories.looking import look
 from tests.stories.people import Person
 
 pytestmark = NEEDED
@@ -111,7 +111,7 @@ def test_67_the_address_says_what_is_seen(page: Any, ada: Person) -> None:
     go(page, "Journal")
     page.go_back()
     is_seen(page)
-    with page_of(page.context.browser, ada.place) as other:  # a bookmark, elsewhere
+    with window(page.context.browser, ada.place.url) as other:  # a bookmark, elsewhere
         other.goto(page.url)
         other.get_by_label("Token").fill(ada.token)
         other.get_by_role("button", name="Show my memory").click()

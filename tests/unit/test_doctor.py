@@ -114,13 +114,6 @@ def test_what_is_broken_is_named_with_its_fix(
     assert re.search(told, found["said"]), found
 
 
-def test_a_misspelt_variable_is_named_with_the_one_that_is_meant(folder: Path) -> None:
-    done = Typed(NOBODY, {**PROVIDER, "PALIMPSEST_MODLE": "openai:gpt-4.1"}).run("doctor", "--no-ask")
-    assert done.exit_code == 1
-    assert "PALIMPSEST_MODLE is no variable of ours" in done.stdout
-    assert "is PALIMPSEST_MODEL meant?" in done.stdout
-
-
 def test_a_database_that_does_not_answer_is_named_without_its_password(folder: Path) -> None:
     pytest.importorskip("psycopg")
     finding = look({**PROVIDER, "DATABASE_URI": "postgresql://ada:hunter2@127.0.0.1:1/palimpsest"})["store"]
