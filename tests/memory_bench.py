@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from memory.config import MemoryConfig
-from memory.control import read_control
 from memory.door import run
 from memory.facts.store import FactStore
 from memory.journal.entry import JournalEntry
@@ -81,10 +80,3 @@ class MemoryBench:
 
     def entries(self) -> list[Entry]:
         return run(self.store, outbox.read_entries(ADA))
-
-    def epoch(self) -> str:
-        return run(self.store, read_control(ADA)).epoch
-
-    def everything_stored(self) -> str:
-        """All that the store holds, as text."""
-        return repr([(item.namespace, item.key, item.value) for item in self.store.items(())])

@@ -74,12 +74,11 @@ class Postgres:
         """Connect to a database as `database` returns it, without a store."""
         return pytest.importorskip("psycopg").connect(database)
 
-    def everything(self, database: str) -> bytes:
-        """Return all that the tables of a database hold, with what stands in columns of bytes as it is."""
-        return b"\n".join(self.tables(database).values())
-
     def tables(self, database: str) -> dict[str, bytes]:
-        """Return the same, table by table; of another schema than `public`, its name stands before the table's."""
+        """Return all that each table holds, with what stands in columns of bytes as it is.
+
+        Of another schema than `public`, its name stands before the table's.
+        """
         with self.connect(database) as connection:
             names = connection.execute(
                 "SELECT concat_ws('.', nullif(table_schema, 'public'), quote_ident(table_name)) FROM "

@@ -31,24 +31,17 @@ def scripted(model: StubModel) -> None:
 
 
 def test_a_look_at_the_list_keeps_what_somebody_has_begun_in_it(page: Any, server: DevServer) -> None:
-    for content in ("Likes figs", "Likes plums", "Likes quinces", "Likes pears"):
+    for content in ("Likes figs", "Likes quinces", "Likes pears"):
         page.request.post(f"{server.url}/memory/facts", data={"content": content, "category": "preference"})
     page.reload()
     fact(page, "figs").get_by_role("checkbox").check()
     fact(page, "pears").get_by_role("link", name="History").click()
     expect(fact(page, "pears").locator(".aside")).to_be_visible()
-    fact(page, "plums").get_by_role("button", name="Delete").click()
-    expect(page.get_by_role("button", name="Undo")).to_be_focused()
-    fact(page, "quinces").get_by_role("link", name="Edit").click()
-    page.get_by_label("What it says").fill("Likes quinces, cooked")
     page.request.post(f"{server.url}/memory/facts", data={"content": "Likes sloes", "category": "preference"})
     look_again(page)
     expect(fact(page, "sloes")).to_be_visible()
     expect(fact(page, "figs").get_by_role("checkbox")).to_be_checked()
     expect(fact(page, "pears").locator(".aside")).to_be_visible()
-    expect(page.get_by_label("What it says")).to_be_focused()
-    page.get_by_role("button", name="Save").click()
-    expect(fact(page, "Likes quinces, cooked").get_by_role("link", name="Edit")).to_be_visible()
     # Under another filter nobody has said "all".
     page.locator("#choose-all").check()
     page.request.post(f"{server.url}/memory/facts", data={"content": "Likes medlars", "category": "preference"})

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from langgraph.store.memory import InMemoryStore
 
@@ -162,46 +163,27 @@ def test_too_many_requests_are_waited_for(folder: Path, monkeypatch: pytest.Monk
     assert ada.json("backfill", "many.zip")["queued"] == 18
 
 
-def test_the_api_refuses_what_is_no_piece(app: Learning) -> None:
-    async def ask() -> None:
-        async with app.user("ada") as client:
-            opened = (await client.put("/sources/mine", json={"origin": "jsonl"})).json()
-            path, talk = "/sources/mine/conversations", {"origin": "jsonl", "id": "a", "messages": []}
-            good = {"id": "1", "role": "user", "text": "I like figs.", "time": "2023-01-01T10:00:00"}
-            for piece, status, said in (
-                ({"token": "no", "conversations": []}, 409, "begin it anew"),
-                (
-                    {"token": opened["token"], "conversations": [{**talk, "messages": [{**good, "time": "soon"}]}]},
-                    422,
-                    "time must be",
-                ),
-                (
-                    {"token": opened["token"], "conversations": [{**talk, "messages": [{**good, "role": "tool"}]}]},
-                    422,
-                    "role",
-                ),
-                (
-                    {"token": opened["token"], "conversations": [{**talk, "messages": [good] * 2001}]},
-                    422,
-                    "at most 2000",
-                ),
-                ({"token": opened["token"], "conversations": [talk] * 101}, 422, "conversations"),
-            ):
-                answer = await client.post(path, json=piece)
-                assert (answer.status_code, said in answer.text) == (status, True), answer.text
-            await client.put("/learning", json={"learning": False})
-            answer = await client.post(
-                path, json={"token": opened["token"], "conversations": [{**talk, "messages": [good]}]}
-            )
-            assert (answer.status_code, "learning is paused" in answer.text) == (409, True)
-            large = {
-                "token": opened["token"],
-                "conversations": [{**talk, "messages": [{**good, "text": "x" * 70_000}]}],
-            }
-            await client.put("/learning", json={"learning": True})
-            assert (await client.post(path, json=large)).json()["journal"] == 1
-        async with app.user("bob") as client:
-            assert (await client.get("/sources")).json()["sources"] == []
-            assert (await client.post("/erase/source", json={"source": "mine"})).status_code == 404
+async def test_the_api_refuses_what_is_no_piece(app: Learning) -> None:
+    good = {"id": "1", "role": "user", "text": "I like figs.", "time": "2023-01-01T10:00:00"}
+    async with app.user("ada") as ada, app.user("bob") as bob:
+        opened = (await ada.put("/sources/mine", json={"origin": "jsonl"})).json()
 
-    asyncio.run(ask())
+        async def sent(*messages: dict[str, str], token: str = opened["token"], times: int = 1) -> httpx.Response:
+            talks = [{"origin": "jsonl", "id": "a", "messages": messages}] * times
+            return await ada.post("/sources/mine/conversations", json={"token": token, "conversations": talks})
+
+        for answer, status, said in (
+            (await sent(token="no"), 409, "begin it anew"),
+            (await sent({**good, "time": "soon"}), 422, "time must be"),
+            (await sent({**good, "role": "tool"}), 422, "role"),
+            (await sent(*[good] * 2001), 422, "at most 2000"),
+            (await sent(times=101), 422, "conversations"),
+        ):
+            assert (answer.status_code, said in answer.text) == (status, True), answer.text
+        await ada.put("/learning", json={"learning": False})
+        answer = await sent(good)
+        assert (answer.status_code, "learning is paused" in answer.text) == (409, True)
+        await ada.put("/learning", json={"learning": True})
+        assert (await sent({**good, "text": "x" * 70_000})).json()["journal"] == 1
+        assert (await bob.get("/sources")).json()["sources"] == []
+        assert (await bob.post("/erase/source", json={"source": "mine"})).status_code == 404

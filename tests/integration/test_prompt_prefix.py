@@ -4,19 +4,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from langchain_core.messages import BaseMessage, HumanMessage
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.memory import InMemoryStore
+from langchain_core.messages import BaseMessage
 
-from graphs.chat import build_graph
-from graphs.process.service import MemoryService
-from graphs.settings import Settings
 from graphs.turn.context import Context
-from memory.config import MemoryConfig
 from memory.facts.changes import Change, Extraction
 from memory.facts.store import FactStore
 from memory.message import iso_time
-from tests.fakes import RecordingModel
+from tests.laws.talk import Talk
 
 SENTENCE = "the harbour was quiet and we walked along the water talking about boats weather bread and work"
 WORDS = SENTENCE.split()
@@ -57,30 +51,22 @@ def learn(facts: FactStore, number: int, now: float, target: str | None = None) 
 
 @pytest.mark.parametrize(("max_tokens", "least"), [(4096, 0.80), (8192, 0.90)])
 async def test_F9_most_of_a_prompt_is_the_beginning_of_the_one_before(max_tokens: int, least: float) -> None:
-    seconds = 1_760_000_000.0
-    chat = RecordingModel(respond=lambda messages: sentence(len(messages), 50))
-    memory = RecordingModel(respond=lambda _: '{"facts": []}' if "JSON" in str(_) else sentence(1, 100))
-    settings = Settings(single_user=True, memory=MemoryConfig(debounce_seconds=3600))
-    service = MemoryService(settings, lambda _, purpose: chat if purpose == "chat" else memory, clock=lambda: seconds)
-    store = InMemoryStore()
-    builder = build_graph(service=service)
-    graph = builder.compile(checkpointer=InMemorySaver(), store=store)
-    facts = FactStore(store, "local", clock=lambda: seconds)
-    known = [learn(facts, number, seconds) for number in range(40)]
+    talk = Talk(context=Context(max_tokens=max_tokens), memory={"debounce_seconds": 3600})
+    talk.chat.respond = lambda messages: sentence(len(messages), 50)
+    talk.memory.respond = lambda _: '{"facts": []}' if "JSON" in str(_) else sentence(1, 100)
+    talk.summaries.respond = talk.memory.respond
+    facts = FactStore(talk.store, "ada", clock=talk.clock)
+    known = [learn(facts, number, talk.clock()) for number in range(40)]
     for turn in range(100):
-        seconds += 20
+        talk.clock.advance(20)
         if turn % 6 == 5:
-            known.append(learn(facts, 100 + turn, seconds))
+            known.append(learn(facts, 100 + turn, talk.clock()))
         if turn in (40, 75):
-            learn(facts, 200 + turn, seconds, target=known[turn // 3])
-        seconds += 20
-        await graph.ainvoke(
-            {"messages": [HumanMessage(sentence(turn, 40))]},
-            {"configurable": {"thread_id": "t"}},
-            context=Context(max_tokens=max_tokens),
-        )
+            learn(facts, 200 + turn, talk.clock(), target=known[turn // 3])
+        talk.clock.advance(19)
+        await talk.say(sentence(turn, 40))
 
-    shares = unchanged(chat.prompts)
+    shares = unchanged(talk.chat.prompts)
 
     assert len(shares) == 99
     assert sum(shares) / len(shares) >= least

@@ -3,19 +3,13 @@
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langgraph.checkpoint.memory import InMemorySaver
+from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.store.memory import InMemoryStore
 
-from graphs.chat import build_graph
-from graphs.process.service import MemoryService
-from graphs.settings import Settings
-from graphs.turn.context import Context
 from memory.namespaces import Owner
-from palimpsest import FactStore
-from tests.fakes import RecordingModel
+from palimpsest import Context, FactStore
+from tests.laws.talk import Talk
 
 DATA = Path(__file__).parents[1] / "data"
 SEARCHING = Context(memory_tools=("search_memory",))
@@ -25,34 +19,28 @@ def texts(name: str) -> list[dict[str, str]]:
     return [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text("utf-8").splitlines()]
 
 
-class Chat:
+class Chat(Talk):
     """A chat of one user in several threads; the model that extracts makes a fact of each line of the user."""
 
     def __init__(self) -> None:
-        self.store, self.model = InMemoryStore(), RecordingModel()
-        self.learner = RecordingModel(respond=self._learn)
-        self.said: list[str] = []
-        self.marked: list[str] = []
-        models = {"chat": self.model}
-        self.service = MemoryService(Settings(), lambda _, purpose: models.get(purpose, self.learner))
-        self.graph = build_graph(service=self.service).compile(checkpointer=InMemorySaver(), store=self.store)
+        super().__init__(context=SEARCHING)
+        self.memory.respond = self._learn
+        self.told, self.marked = list[str](), list[str]()
 
     def _learn(self, _: object) -> str:
-        facts = [{"content": each, "category": "context", "confidence": 0.9, "message": 1} for each in self.said[-1:]]
+        facts = [{"content": each, "category": "context", "confidence": 0.9, "message": 1} for each in self.told[-1:]]
         return json.dumps({"facts": facts, "secrets": self.marked})
 
-    async def say(self, thread: str, text: str, *replies: AIMessage | str) -> Sequence[BaseMessage]:
+    async def sent(self, thread: str, text: str, *replies: AIMessage | str) -> Sequence[BaseMessage]:
         """Say something, and return all that the model was sent for it, but for the user's own words."""
-        self.model.replies, before = list(replies), len(self.model.prompts)
-        config: Any = {"configurable": {"thread_id": thread, "langgraph_auth_user_id": "ada"}}
-        said: Any = {"messages": [HumanMessage(text)]}
-        await self.graph.ainvoke(said, config, context=SEARCHING)
-        return [each for prompt in self.model.prompts[before:] for each in prompt if each.text != text]
+        self.chat.replies, before = list(replies), len(self.chat.prompts)
+        await self.say(text, thread)
+        return [each for prompt in self.chat.prompts[before:] for each in prompt if each.text != text]
 
     async def tell(self, text: str, reply: str, thread: str = "told") -> None:
-        """Say something in a thread, and let memory learn it."""
-        self.said.append(text)
-        await self.say(thread, text, reply)
+        """Say something in a thread, and let this process learn it."""
+        self.told.append(text)
+        await self.sent(thread, text, reply)
         await self.service.adrain(self.store, Owner.of("ada"))
 
     async def is_recalled(self, text: str, secret: str) -> bool:
@@ -62,7 +50,7 @@ class Chat:
             AIMessage("", tool_calls=[{"name": "search_memory", "args": {"query": query}, "id": query}])
             for query in (about, secret)
         ]
-        shown = await self.say("later", f"{about} What was it again?", *searches, "I do not know.")
+        shown = await self.sent("later", f"{about} What was it again?", *searches, "I do not know.")
         return any(secret in each.text for each in shown if not isinstance(each, AIMessage))
 
 

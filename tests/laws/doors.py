@@ -143,6 +143,10 @@ class House:
         """Do what a server does at its start: all that is due, of anybody."""
         await self.service.asweep(self.store)
 
+    async def known(self) -> list[str]:
+        """Return what is known of the user."""
+        return sorted(fact.content for fact in await self.facts.alist())
+
     async def roll_up(self) -> None:
         await self.service.work(self.store, lambda updater: updater.roll_up(self.facts.owner))
 

@@ -30,10 +30,6 @@ def process(store: Any = None, config: MemoryConfig = CONFIG, began: float = Clo
     return House(store or InMemoryStore(), InMemorySaver(), {}, Clock(began), config=config)
 
 
-async def known(house: House) -> list[str]:
-    return sorted(fact.content for fact in await house.facts.alist())
-
-
 async def export(house: House) -> dict[str, Any]:
     return document_of((await house.ask("GET", "/export"))[1])
 
@@ -81,7 +77,7 @@ async def test_an_import_given_twice_asks_no_model_and_erasing_it_brings_back_wh
     said = ("notes", "I prefer quinces to plums.")
     assert await take_in(house, *said) == 200
     await house.learn()
-    assert await known(house) == ["Prefers quinces"]
+    assert await house.known() == ["Prefers quinces"]
     asked, before = len(house.memory.prompts), await export(house)
     assert await take_in(house, *said) == 200
     assert (await house.ask("GET", "/updates"))[1] == {"updates": []}
@@ -89,7 +85,7 @@ async def test_an_import_given_twice_asks_no_model_and_erasing_it_brings_back_wh
     assert (len(house.memory.prompts), await export(house)) == (asked, before)
     status, done = await house.ask("POST", "/erase/source", {"source": "notes"})
     assert (status, done["facts_restored"]) == (200, 1)
-    assert await known(house) == ["Likes plums"]
+    assert await house.known() == ["Likes plums"]
     assert "quinces" not in str(await export(house))
 
 

@@ -34,10 +34,6 @@ async def pending(house: House) -> list[Any]:
     return list((await house.ask("GET", "/updates"))[1]["updates"])
 
 
-async def known(house: House) -> list[str]:
-    return sorted(fact.content for fact in await house.facts.alist())
-
-
 async def on_file(folder: Path, act: Callable[[House], Any]) -> Any:
     """Have a process of its own do something in a file."""
     async with open_store(folder / "store.sqlite") as store:
@@ -71,7 +67,7 @@ async def say(house: House) -> None:
 async def learn(house: House) -> tuple[int, list[str], int]:
     """Return how often the model was asked, what is known, and how much is pending."""
     await house.learn()
-    return len(house.memory.prompts), await known(house), len(await pending(house))
+    return len(house.memory.prompts), await house.known(), len(await pending(house))
 
 
 @_FORKS
@@ -122,7 +118,7 @@ async def test_a_worker_that_wakes_after_another_took_over_writes_nothing_and_co
     await say(late)
     await late.learn()
     assert [len(each.memory.prompts) for each in (late, other)] == [1, 1]
-    assert await known(late) == ["Likes figs"]
+    assert await late.known() == ["Likes figs"]
     assert await pending(late) == []
     assert len((await late.ask("GET", "/receipts"))[1]["receipts"]) == 1
 
@@ -150,12 +146,12 @@ async def test_what_another_took_over_and_did_not_end_is_left_to_it(fails: bool)
     late.memory.respond, other.memory.respond = respond, slow
     await say(late)
     await late.learn()
-    assert await known(late) == []
+    assert await late.known() == []
     (one,) = await pending(late)
     assert (one["state"], one["attempts"]) == ("running", 0)
     may_answer.set()
     await asyncio.to_thread(taking.join)
-    assert await known(late) == ["Likes figs"]
+    assert await late.known() == ["Likes figs"]
 
 
 async def test_what_changes_whenever_a_model_has_answered_is_read_ever_more_rarely() -> None:
@@ -181,7 +177,7 @@ async def test_what_changes_whenever_a_model_has_answered_is_read_ever_more_rare
     house.memory.respond = remember
     house.clock.advance(CONFIG.retry_max_seconds)
     await house.learn()
-    assert (await known(house), await pending(house)) == (["Likes figs"], [])
+    assert (await house.known(), await pending(house)) == (["Likes figs"], [])
 
 
 async def test_B2_the_quiet_time_of_a_conversation_is_that_of_all_processes() -> None:
@@ -198,7 +194,7 @@ async def test_B2_the_quiet_time_of_a_conversation_is_that_of_all_processes() ->
     assert (round(drained.due - clock()), one.memory.prompts) == (20, [])
     clock.advance(20)
     await asyncio.to_thread(updater.drain, one.facts.owner, "T", quiet=30)
-    assert await known(one) == ["Likes figs", "Likes tea"]
+    assert await one.known() == ["Likes figs", "Likes tea"]
     assert len(one.memory.prompts) == 1
 
 
@@ -222,7 +218,7 @@ async def test_an_update_that_cannot_be_written_is_told_as_failed_and_the_next_c
     await house.say("other", "I like tea.")
     drained = MemoryUpdater(house.store, lambda _: house.memory, clock=house.clock).drain(house.facts.owner)
     assert ([one.thread_id for one in drained.receipts], drained.failed) == (["other"], 1)
-    assert await known(house) == ["Likes tea"]
+    assert await house.known() == ["Likes tea"]
     house.clock.advance(CONFIG.retry_max_seconds)
     assert await learn(house) == (3, ["Likes figs", "Likes tea"], 0)
 
@@ -252,7 +248,7 @@ async def ends_of_a_killed_turn() -> list[tuple[bool, list[str], int]]:
             is_done = True
         clock.advance(CONFIG.max_wait_seconds)
         await other.sweep()
-        ends.append((is_done, await known(other), len(await pending(other))))
+        ends.append((is_done, await other.known(), len(await pending(other))))
         if not tap.was_reached:
             break
     return ends
@@ -279,7 +275,7 @@ async def test_F3_what_a_model_is_not_sure_of_is_not_stored_and_logged(caplog: p
     with caplog.at_level(logging.INFO):
         await house.say("T", "I might like figs. I like dates.")
         await house.learn()
-    assert await known(house) == ["Likes dates"]
+    assert await house.known() == ["Likes dates"]
     (receipt,) = (await house.ask("GET", "/receipts"))[1]["receipts"]
     assert [each["reason"] for each in receipt["refused"]] == ["low_confidence"]
     assert "low_confidence" in caplog.text
