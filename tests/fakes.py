@@ -131,6 +131,16 @@ def _chunks(answer: AIMessage) -> Iterator[ChatGenerationChunk]:
         yield ChatGenerationChunk(message=AIMessageChunk(content=word, id=answer.id))
 
 
+class Refused(Exception):
+    """How a provider's package tells of an answer with an error."""
+
+    def __init__(self, status: int, said: str = "", **headers: str) -> None:
+        super().__init__(said)
+        self.status_code = status
+        told = {name.replace("_", "-"): each for name, each in headers.items()}
+        self.response = type("Response", (), {"headers": told})
+
+
 class Clock:
     """A clock that tests advance; `now()` is seconds since the epoch."""
 

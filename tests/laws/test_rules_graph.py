@@ -24,7 +24,7 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from palimpsest import Context, FactStore, RunningSummary, build_graph
-from tests.fakes import RecordingModel
+from tests.fakes import RecordingModel, Refused
 from tests.laws.shop import calls
 from tests.laws.talk import LONG, NARROW, SkipsIf, Talk
 
@@ -303,17 +303,13 @@ async def test_tools_are_called_and_a_call_that_was_never_carried_out_is_sent_wi
     assert [message.type for message in talk.chat.prompts[-1]][-5:] == ["human", "ai", "tool", "ai", "human"]
 
 
-class Refused(Exception):
-    status_code = 400
-
-
 async def test_a_model_that_fails_gives_one_clear_sentence_and_an_overflow_is_asked_again(talk: Talk) -> None:
     talk.chat.replies = [ConnectionError("nobody there")]
     with pytest.raises(RuntimeError, match="No server answers"):
         await talk.say("Hello")
     for number in range(9):
         await talk.say(f"{number}{LONG}")
-    talk.chat.replies = [Refused("maximum context length is 100 tokens"), "short enough"]
+    talk.chat.replies = [Refused(400, "maximum context length is 100 tokens"), "short enough"]
     assert (await talk.say(f"last{LONG}"))["messages"][-1].text == "short enough"
     assert len(str(talk.chat.prompts[-1])) < len(str(talk.chat.prompts[-2]))
 

@@ -15,21 +15,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 
+from tests.fakes import Refused
 from tests.laws.doors import House
 from tests.laws.talk import AGENTS, Talk, remembers
 
 HOUR = 3600.0
 MINUTE = 60.0
-
-
-class Refused(Exception):
-    """How a provider's package tells of an answer with an error."""
-
-    def __init__(self, status: int, said: str = "", **headers: str) -> None:
-        super().__init__(said)
-        self.status_code = status
-        told = {name.replace("_", "-"): each for name, each in headers.items()}
-        self.response = type("Response", (), {"headers": told})
 
 
 class APITimeoutError(ConnectionError):

@@ -11,6 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 
 from palimpsest import ConversationContext, FactStore
+from tests.fakes import Refused
 from tests.laws.doors import DAY, House, remember
 from tests.laws.embedding import indexed
 from tests.laws.talk import Talk, in_thread, remembers
@@ -197,14 +198,10 @@ async def test_a_worker_that_is_killed_once_its_model_has_answered_costs_no_seco
     assert talk.read() == {"I like figs": 1}
 
 
-class Refused(Exception):
-    status_code = 401
-
-
 async def test_what_fails_for_good_is_listed_and_journaled_and_is_learned_once_it_is_tried_again() -> None:
     talk = Talk()
     house = house_of(talk)
-    talk.memory.replies = [Refused()]
+    talk.memory.replies = [Refused(401)]
     await talk.say("I like figs")
     assert await talk.learn() == []
     (dead,) = (await house.ask("GET", "/updates"))[1]["updates"]
@@ -318,11 +315,7 @@ async def test_F8_what_a_hand_edited_outlives_what_nobody_did_at_the_limit() -> 
     assert (len(known), "Loves figs" in known) == (3, True)
 
 
-class Unreadable(Exception):
-    status_code = 400
-
-
-@pytest.mark.parametrize("error", [Unreadable(), TimeoutError()])
+@pytest.mark.parametrize("error", [Refused(400), TimeoutError()])
 async def test_a_message_that_no_model_takes_holds_up_nobody_but_itself(error: Exception) -> None:
     talk = Talk(memory={"max_attempts": 2})
     talk.memory.respond = lambda messages: error if "poison" in messages[-1].text else remembers(messages)

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.store.memory import InMemoryStore
 
 from palimpsest import ConversationContext, FactStore, MemoryConfig, MemoryUpdateQueue, MemoryUpdater
-from tests.fakes import Clock, RecordingModel, learns
+from tests.fakes import Clock, RecordingModel, Refused, learns
 from tests.stores import FaultyStore, fail_at
 
 CONFIG = MemoryConfig(debounce_seconds=30, max_wait_seconds=120, update_spacing_seconds=0.5)
@@ -498,10 +498,7 @@ def test_in_a_program_of_ones_own_a_store_that_fails_for_a_while_loses_nothing()
 
 
 def test_a_wrong_key_is_not_tried_again() -> None:
-    class Refused(Exception):
-        status_code = 401
-
-    model = RecordingModel(respond=lambda _: Refused())
+    model = RecordingModel(respond=lambda _: Refused(401))
     updater = MemoryUpdater(InMemoryStore(), lambda _: model)
     said = [HumanMessage("I like figs", id="u1")]
     assert updater.process(ConversationContext("T", "ada", messages=said)) is None

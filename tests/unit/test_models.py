@@ -12,19 +12,12 @@ from graphs.process.failures import ModelUnavailable, explain, is_context_overfl
 from graphs.process.models import Purpose, fit_to_profile, in_background, load_chat_model, profile
 from graphs.settings import LOCAL, Settings
 from graphs.turn.context import Context
+from tests.fakes import Refused
 
 SERVED = Settings(local_base_url="http://127.0.0.1:9/v1")
 TWICE = replace(SERVED, local_background_url="http://127.0.0.1:8/v1")
 NOTHING = Settings()
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
-
-
-class Refused(Exception):
-    """What a provider's package that knows nothing of LangChain's errors raises."""
-
-    def __init__(self, message: str, status_code: int) -> None:
-        super().__init__(message)
-        self.status_code = status_code
 
 
 def local(purpose: Purpose, settings: Settings = SERVED) -> ChatOpenAI:
@@ -82,12 +75,12 @@ def test_a_model_that_cannot_be_loaded_says_what_to_set(
     ],
 )
 def test_a_provider_without_typed_errors_is_understood_by_its_status(status: int, says: str) -> None:
-    assert says in str(explain(Refused("secret words", status), "openai:m"))
+    assert says in str(explain(Refused(status, "secret words"), "openai:m"))
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 418, 500])
 def test_an_explanation_names_the_model_and_never_repeats_the_providers_text(status: int) -> None:
-    sentence = str(explain(Refused("secret words", status), "mistralai:m"))
+    sentence = str(explain(Refused(status, "secret words"), "mistralai:m"))
     assert "mistralai:m" in sentence
     assert "secret" not in sentence
 
@@ -107,13 +100,13 @@ def test_a_lost_connection_to_the_local_model_says_how_to_start_it() -> None:
     ],
 )
 def test_a_prompt_that_is_too_long_is_recognized_in_every_providers_words(message: str) -> None:
-    assert is_context_overflow(Refused(message, 400))
-    assert "max_tokens" in str(explain(Refused(message, 400), "openai:m"))
+    assert is_context_overflow(Refused(400, message))
+    assert "max_tokens" in str(explain(Refused(400, message), "openai:m"))
 
 
 @pytest.mark.parametrize(("message", "status"), [("invalid tool schema", 400), ("context length", 500)])
 def test_other_failures_are_not_taken_for_a_long_prompt(message: str, status: int) -> None:
-    assert not is_context_overflow(Refused(message, status))
+    assert not is_context_overflow(Refused(status, message))
 
 
 @given(
