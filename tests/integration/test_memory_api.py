@@ -84,14 +84,6 @@ async def test_a_yes_to_what_somebody_changed_meanwhile_is_none(app: MemoryApp, 
     assert (await ada.patch(path, json={"status": "active", "revision": 2})).json()["status"] == "active"
 
 
-async def test_an_agent_goes_by_one_name(ada: httpx.AsyncClient) -> None:
-    await ada.post("/facts", json={"content": "Likes figs", "category": "preference"}, params={"agent_name": "cook"})
-    assert await contents(ada, agent_name="cook") == ["Likes figs"]
-    assert (await ada.get("/overview", params={"agent_name": "cook"})).json()["agent_name"] == "cook"
-    for name, agent in ("agent_name", "c.k"), ("agent", "cook"):
-        assert (await ada.get("/facts", params={name: agent})).json()["errors"][0]["field"] == name
-
-
 async def test_a_query_is_refused_by_its_field_too(ada: httpx.AsyncClient) -> None:
     for query in ({"limit": "0"}, {"limit": "many"}, {"agent_name": "a.b"}, {"status": "lost"}, {"user": "bob"}):
         answer = await ada.get("/facts", params=query)

@@ -35,13 +35,6 @@ def test_another_server_is_asked_for_chat_completions_without_a_key() -> None:
         assert "input" not in stub.requests[0].body  # that would be the Responses API
 
 
-def test_another_server_streams() -> None:
-    with StubModel(always("one two three")) as stub:
-        chunks = list(load_chat_model("", compatible(stub.url), purpose="chat").stream("hi"))
-        assert "".join(chunk.text for chunk in chunks) == "one two three"
-        assert len([chunk for chunk in chunks if chunk.text]) == 3
-
-
 def test_structured_output_is_asked_for_as_a_json_schema() -> None:
     schema = {"title": "facts", "type": "object", "properties": {"fact": {"type": "string"}}}
     with StubModel(always(Reply.json({"fact": "Likes tea"}))) as stub:

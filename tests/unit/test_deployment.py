@@ -36,11 +36,6 @@ def test_no_name_means_the_models_of_the_environment_and_the_shipped_tools() -> 
     assert deployment.make_service(settings).settings is settings
 
 
-def test_the_example_is_found() -> None:
-    deployment = load_deployment("examples.own_model:deployment")
-    assert [getattr(tool, "name", "") for tool in deployment.tools] == ["weather"]
-
-
 @pytest.mark.parametrize("first", ["graphs.chat", "palimpsest"])
 def test_its_module_may_import_from_the_public_door_whoever_is_imported_first(first: str) -> None:
     program = f"import {first}, palimpsest; print(sorted(palimpsest.build_graph().compile().get_graph().nodes))"
