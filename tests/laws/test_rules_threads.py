@@ -23,7 +23,7 @@ Turns = list[tuple[str, str]]
 
 EXAMPLES = 12
 FOUND = {
-    "keep": [("fill doubled ids", "well"), ("fill no ids", "well")],
+    "keep": [("fill doubled ids", "well"), ("fill no ids", "well"), ("say", "clearing call")],
     "compact": [*[("another_rule", "well"), ("fill much", "well")] * 2, ("another_rule", "well")],
     "agent": [("fill much", "well"), ("clear each", "well")],
     "below": [("say", "call hangs"), ("fill words", "well")],
