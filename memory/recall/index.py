@@ -7,7 +7,6 @@ conversations and through what facts were taken from, is derived once after a ch
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import nlargest
 from itertools import compress, groupby, pairwise
 from operator import add, itemgetter
 from typing import Final, NamedTuple
@@ -30,11 +29,8 @@ _FEEDBACK: Final = 0.35
 _SIMILARITY: Final = 1.3
 # A name that half of the texts have is hardly rare, but says whom a question is about.
 _NAME: Final = 1.5
-# What a conversation is about is said all over it: each text of it counts for the words of the whole, and for those of
-# its texts that are most alike.
+# What a conversation is about is said all over it: each text of it counts for the words of the whole.
 _CONVERSATION: Final = 0.6
-_ALIKE_TOGETHER: Final = 0.2
-_MOST_ALIKE: Final = 3
 # An embedder finds each text a little alike: with less of what the most alike one has, it does not find it.
 _LEAST_ALIKE: Final = 0.2
 # A question and its answer are found together, a fact through what it was taken from, and the other way round.
@@ -63,7 +59,6 @@ class _Relations(NamedTuple):
         norms: What BM25 divides by in each document, for its length, a word that is said once.
         session_of: Of each document the number of its session, facts and turns together; 0 where it stands alone.
         session_norms: The same of each session.
-        sessions: The documents of each.
         before: Of each document the turn before it; -1 where there is none.
         after: The turn after it, too.
         sources: Facts with the turns that they were taken from.
@@ -75,7 +70,6 @@ class _Relations(NamedTuple):
     norms: list[float]
     session_of: list[int]
     session_norms: list[float]
-    sessions: list[list[int]]
     before: list[int]
     after: list[int]
     sources: list[tuple[int, list[int]]]
@@ -179,8 +173,6 @@ class Index:
         own = [0.0] * len(self._documents)
         self._add_scores(own, weights)
         left_out = [at for at, score in enumerate(own) if not score and alike[at] < _LEAST_ALIKE] if only_asked else []
-        if similarity:
-            alike = [*map(add, alike, map(self._alike_together(alike).__getitem__, self._related().session_of))]
 
         def fused() -> list[float]:
             """Add similarities to the scores by words: the best of them counts `_SIMILARITY` times the best score."""
@@ -305,12 +297,6 @@ class Index:
             _add_bm25(scores, said, weight, norms)
         return scores
 
-    def _alike_together(self, alike: Sequence[float]) -> list[float]:
-        """Return what each session as a whole gives its texts for those of them that are most alike to the query."""
-        sessions = self._related().sessions
-        most = (nlargest(_MOST_ALIKE, map(alike.__getitem__, session)) for session in sessions)
-        return [0.0, *(_ALIKE_TOGETHER * sum(each) / _MOST_ALIKE for each in most)]
-
     def _feedback(self, scores: Sequence[float], asked: Mapping[str, float]) -> dict[str, float]:
         """Return the words that tell most about what was found first, and were not asked for."""
         top = self._best(scores, _FEEDBACK_FROM)[:_FEEDBACK_FROM]
@@ -370,7 +356,6 @@ class Index:
                 norms=_norms(lengths, len(self)),
                 session_of=session_of,
                 session_norms=_norms(of_sessions, len(sessions)),
-                sessions=sessions,
                 before=before,
                 after=after,
                 sources=[
