@@ -189,7 +189,7 @@ def test_100_an_answer_that_is_stopped_in_another_tab_keeps_its_words(page: Any,
     expect(page.locator(".message .problem")).to_have_count(0)
 
 
-def test_106_an_answer_that_was_whole_before_it_was_stopped_is_kept_as_far_as_it_came(page: Any, ada: Person) -> None:
+def test_107_an_answer_that_was_whole_before_it_was_stopped_is_kept_as_far_as_it_came(page: Any, ada: Person) -> None:
     def whole(route: Any) -> None:  # its task has ended, and no checkpoint follows
         answer = route.fetch()
         ended = {**answer.json(), "next": []} if route.request.method == "GET" else answer.json()
