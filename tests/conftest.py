@@ -15,8 +15,9 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.templates import REFUSED
 
-settings.register_profile("house", deadline=None, max_examples=50)  # a busy machine is no failure
-settings.load_profile("house")
+# A busy machine is no failure; with --whole there are as many examples as Hypothesis has by itself.
+settings.register_profile("short", deadline=None, max_examples=50)
+settings.register_profile("whole", deadline=None)
 
 _SECONDS_PER_TEST = 600
 _SECONDS_PER_KILL = 60
@@ -57,6 +58,7 @@ def tested() -> list[Path]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("whole" if config.getoption("--whole") else "short")
     site = Path(sysconfig.get_paths()["purelib"])
     sources = [str(file) for file in tested() if not file.is_relative_to(site)]
     if sources and config.getoption("--installed"):
