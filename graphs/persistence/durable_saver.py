@@ -205,8 +205,9 @@ class DurableSaver(BaseCheckpointSaver[str]):
             waiting.set()
 
     async def _fate(self, execute: Execute, config: RunnableConfig, *parents: str) -> tuple[bool, bool]:
-        """Return whether the checkpoint before this one was deleted with its thread, and whether the thread has any."""
-        before = {str(each) for each in (config["configurable"].get("checkpoint_id"), *parents) if each}
+        """Return whether a checkpoint's run, or the one before it with its thread, was deleted; whether there is any."""
+        run_id = config.get("metadata", {}).get("run_id")
+        before = {str(each) for each in (config["configurable"].get("checkpoint_id"), run_id, *parents) if each}
         ((is_dead, is_begun),) = await execute(
             f"""
             SELECT EXISTS (SELECT 1 FROM palimpsest_dead_checkpoints
@@ -231,7 +232,10 @@ class DurableSaver(BaseCheckpointSaver[str]):
                 await execute(f"DELETE FROM {table} WHERE thread_id = :thread", thread=thread_id)
 
     async def adelete_for_runs(self, run_ids: Collection[str]) -> None:
-        """Delete the checkpoints and writes of these runs, but those from which another run's state is replayed."""
+        """Delete the checkpoints and writes of these runs, but those from which another run's state is replayed.
+
+        A run that is going on saves nothing more.
+        """
         of_runs = f"{self.sql.said('run_id')} {self.sql.among.format('runs')}"
         runs = self.sql.listed([str(run_id) for run_id in run_ids])
         going = f"""
@@ -249,6 +253,8 @@ class DurableSaver(BaseCheckpointSaver[str]):
             found = await execute(f"SELECT DISTINCT thread_id FROM checkpoints WHERE {of_runs}", runs=runs)
         for thread_id in sorted(thread_id for (thread_id,) in found):
             async with self._transaction(owns=[thread_id]) as (_, execute):
+                for run_id in run_ids:  # it may be going on: what it saves would be replayed from what is gone
+                    await execute(_BURY, thread=thread_id, checkpoint=str(run_id), now=time.time())
                 for _, namespace, checkpoint_id in await execute(going, thread=thread_id, runs=runs):
                     for table in ("checkpoints", self.sql.writes):
                         at = {"thread": thread_id, "ns": namespace, "checkpoint": checkpoint_id}

@@ -15,13 +15,14 @@ from blockbuster import blockbuster_ctx
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointMetadata, empty_checkpoint
+from langgraph.graph import StateGraph
 
 from graphs.persistence.postgres import DatabaseAway
 from graphs.persistence.postgres_saver import checkpoints_at, open_postgres_checkpointer
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
 from memory.context.running_summary import RunningSummary
 from tests.postgres import Postgres
-from tests.saver_graphs import Stranger, delta_graph, echo_graph, on, said_later_by_slow_clocks, say, texts
+from tests.saver_graphs import Delta, Stranger, delta_graph, echo_graph, on, said_later_by_slow_clocks, say, texts
 
 PROCESSES = 3
 TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
@@ -84,6 +85,21 @@ async def test_deleting_an_old_run_never_loses_what_a_delta_channel_is_replayed_
         await saver.adelete_for_runs([deleted])
         whole = [text for n in range(left) for text in (str(n), f"re: {n}")]
         assert (await graph.aget_state(on("thread"))).values["log"] == whole
+
+
+async def test_a_run_that_was_deleted_takes_nothing_of_the_thread_with_what_it_still_saves(saver: Any) -> None:
+    """A server deletes what a rolled back run saved before that run has ended."""
+
+    async def deleting(state: Delta) -> Delta:
+        await saver.adelete_for_runs(["rolled back"])
+        return {"log": ["late"]}
+
+    graph = delta_graph(saver)
+    stopped = StateGraph(Delta).add_node(deleting).set_entry_point("deleting").compile(checkpointer=saver)
+    await graph.ainvoke({"log": ["one"]}, on("thread", "kept"))
+    await stopped.ainvoke({"log": ["two"]}, on("thread", "rolled back"), durability="sync")
+    await graph.ainvoke({"log": ["three"]}, on("thread", "next"))
+    assert (await graph.aget_state(on("thread"))).values["log"] == ["one", "re: one", "three", "re: three"]
 
 
 async def test_G2_a_running_summary_comes_back_as_itself_and_an_unknown_class_does_not(saver: Any) -> None:
