@@ -205,7 +205,7 @@ class DurableSaver(BaseCheckpointSaver[str]):
             waiting.set()
 
     async def _fate(self, execute: Execute, config: RunnableConfig, *parents: str) -> tuple[bool, bool]:
-        """Return whether a checkpoint's run, or the one before it with its thread, was deleted; whether there is any."""
+        """Say whether its run, or the checkpoint before it with its thread, was deleted, and if the thread has any."""
         run_id = config.get("metadata", {}).get("run_id")
         before = {str(each) for each in (config["configurable"].get("checkpoint_id"), run_id, *parents) if each}
         ((is_dead, is_begun),) = await execute(
