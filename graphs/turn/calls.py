@@ -128,7 +128,7 @@ class Calls:
 
 def failed_call(call: ToolCall, why: str) -> ToolMessage:
     """Return the result of a call that was not carried out, or of which nobody knows."""
-    return ToolMessage(why, tool_call_id=call["id"], name=call["name"], status="error")
+    return ToolMessage(why, tool_call_id=call["id"] or "", name=call["name"], status="error")
 
 
 async def carry_out_once(request: ToolCallRequest, execute: Execute) -> Result:
@@ -166,7 +166,7 @@ def unanswered(messages: Sequence[BaseMessage]) -> list[ToolCall]:
     answered = set()
     for message in reversed(messages):
         if isinstance(message, AIMessage):
-            return [call for call in message.tool_calls if call["id"] not in answered]
+            return [call for call in message.tool_calls if (call["id"] or "") not in answered]
         if isinstance(message, ToolMessage):
             answered.add(message.tool_call_id)
     return []

@@ -302,6 +302,16 @@ async def test_a_model_that_never_calls_in_json_is_asked_three_times_in_all(talk
     assert "I like plums." in talk.shown()
 
 
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_thread_goes_on_behind_a_call_without_an_id_that_a_client_put_there(door: str) -> None:
+    talk = Talk(door=door)
+    left = AIMessage("", tool_calls=[{"name": "mail", "args": {}, "id": None}])
+    for sent in ([HumanMessage("Do it."), left, HumanMessage("I like plums.")], [HumanMessage("I like figs.")]):
+        state = await talk.run({"messages": sent}, talk.who())
+        assert state["messages"][-1].text == "Noted."
+    assert len(results(talk.chat.prompts[-1])) == 1
+
+
 async def test_a_message_sent_again_under_its_own_id_repeats_no_call(talk: Talk, shop: Shop) -> None:
     talk.chat.replies = [calls(("mail", {"to": "x"})), RuntimeError("the model is down")]
     with pytest.raises(RuntimeError):
