@@ -1,7 +1,7 @@
 // A conversation in a terminal: tokens as they come, what memory does, and the checkpoint each step ends in.
 //
 //   palimpsest dev                                              # or: langgraph dev
-//   (cd examples && npm ci)
+//   npm install --no-package-lock --prefix examples
 //   node examples/stream.mjs                                    # type, one message a line
 //   node examples/stream.mjs --say "I moved to Bergen." --say "Where do I live?"
 //   node examples/stream.mjs --thread THREAD --from CHECKPOINT --say "No, to Oslo."

@@ -21,7 +21,7 @@ CONFIG = click.Option(
 )  # fmt: skip
 _MORE = """\b
 Exit codes: 0 done, 1 refused or failed, 2 the command line is wrong.
-The server is the one of --url or PALIMPSEST_URL (else this folder's); `palimpsest COMMAND --help` has examples.
+The server is this folder's, or that of PALIMPSEST_URL, or of --url behind COMMAND; COMMAND --help has examples.
 """
 
 

@@ -127,7 +127,7 @@ def load_chat_model(name: str, settings: Settings, *, purpose: Purpose) -> BaseC
     if not wanted:
         raise ModelUnavailable(
             "No model is configured: set OPENAI_API_KEY, or PALIMPSEST_MODEL to provider:model with that provider's "
-            "key, or run `make dev` without either for the local model."
+            "key. Without either, only the server of `make dev` has a model, the local one."
         )
     # Seconds of imports, which a server's start and most commands do without.
     from graphs.process import provider_models

@@ -95,7 +95,7 @@ class LocalChatModel(ChatOpenAI):
         """Return the model for a kind of call; `ModelUnavailable` where nobody serves it."""
         if not settings.local_base_url:
             raise ModelUnavailable(
-                "The local model does not run: start the server with `make dev`, or set OPENAI_API_KEY or "
+                "The local model answers only the server of `make dev`: talk to that server, or set OPENAI_API_KEY or "
                 "PALIMPSEST_MODEL."
             )
         awaited_url, background_url = settings.local_base_url, settings.local_background_url

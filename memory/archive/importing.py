@@ -56,7 +56,7 @@ class Imported:
         refused: The lines that were not taken in; the first 1,000 of them.
         refused_more: How many more there are.
         sections: Names of the profile sections that were empty and now are not.
-        journal: How many journal entries were taken in.
+        journal: How many journal entries were taken in, new or not.
         updates: How many updates wait again.
         threads: The threads that these are of.
     """
@@ -180,9 +180,9 @@ async def _write_piece(facts: FactEffects, epoch: str, seconds: float, taken: Pi
                 journal.append(line.screened((), control.secrets) if is_secret else line)
             else:  # one that is there already stays as it is, with its progress
                 update = read_update(entry, owner=owner, epoch=epoch, now=seconds)
-                await record(update)
-                done.threads.add(update.thread_id)
-                done.updates += 1
+                if await record(update):
+                    done.threads.add(update.thread_id)
+                    done.updates += 1
         except (ValueError, OverflowError):
             done.refuse(number, "malformed")
     await append(owner, journal)

@@ -10,6 +10,8 @@ from langgraph.store.memory import InMemoryStore
 from memory.archive.entries import aexport
 from memory.archive.importing import Imported, LineRefusal, aimport
 from memory.config import CATEGORIES, MemoryConfig
+from memory.control import change_control
+from memory.door import arun
 from memory.facts.store import FactStore
 from memory.namespaces import Owner
 from tests.archive_lines import document_of, lines_of
@@ -142,6 +144,15 @@ def test_a_time_that_some_zones_have_no_day_for_is_none(time: str) -> None:
     said["time"] = "2025-10-01T10:00:00+00:00"
     assert take_in(store, document(updates=[{**update, "created": NOW + 9, "messages": [said]}])).updates == 1
     assert export(store)["updates"][0]["created"] == NOW  # when it was taken in
+
+
+def test_while_learning_is_paused_no_update_is_said_to_wait() -> None:
+    said = {"id": "1", "role": "user", "text": "I like figs", "time": "2025-10-01T10:00:00+00:00"}
+    store, exported = InMemoryStore(), document(updates=[{"kind": "turn", "thread_id": "t", "messages": [said]}])
+    asyncio.run(arun(store, change_control(OWNER, learning=False)))
+    assert take_in(store, exported).updates == 0
+    asyncio.run(arun(store, change_control(OWNER, learning=True)))
+    assert take_in(store, exported).updates == 1
 
 
 @pytest.mark.parametrize("field", ["day", "written"])

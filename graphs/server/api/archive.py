@@ -64,7 +64,7 @@ class ImportResult(ApiModel):
     sections: list[str]
     """Profile sections that were empty and now are not."""
     journal: int
-    """Journal entries that were taken in."""
+    """Journal entries that were taken in, new or not."""
     updates: int
     """Updates that wait again."""
 
