@@ -52,7 +52,7 @@ def dev(host: str, port: int | None, config: Path | None, langgraph_options: Seq
 def doctor(shell: Shell, config: Path | None, no_ask: bool, url: str | None, token: str | None) -> None:
     """Look for what is wrong here: settings, model, memory model, store, server.
 
-    It changes nothing. Each model is asked for one word. Exit code 1 if something does not work.
+    It changes nothing. Each provider's model is asked for one word. Exit code 1 if something does not work.
     """
     from graphs.cli.doctor import examine
 
