@@ -10,8 +10,9 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 
 from graphs.middleware.memory import PalimpsestMemory
-from graphs.process.synchronous import without_await
+from graphs.process.synchronous import is_awaited, without_await
 from graphs.turn.stores import tolerated_store
+from memory.door import on_thread
 from memory.message import without_made
 
 logger = logging.getLogger(__name__)
@@ -40,7 +41,9 @@ class FlushingSummarization(SummarizationMiddleware[Any, Any]):
 
     async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Summarize what LangChain would, once it is written down."""
-        update = await super().abefore_model(state, runtime)
+        awaited, called = super().abefore_model, super().before_model
+        # On a thread for the reason that `ainvoke` has.
+        update = await (awaited(state, runtime) if is_awaited() else on_thread(lambda: called(state, runtime)))
         if update is not None:
             said, stay = state["messages"], {message.id for message in update["messages"]}
             # The turn in progress is written down as it ends, by its question.

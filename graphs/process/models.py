@@ -12,9 +12,11 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from graphs.process.failures import ModelUnavailable
+from graphs.process.synchronous import is_awaited
 from graphs.settings import LOCAL, Settings
 from graphs.turn.context import Context
 from memory.context.summarization import SummarizeWhen
+from memory.door import on_thread
 
 Purpose = Literal["chat", "summary", "memory"]
 
@@ -143,13 +145,16 @@ async def ainvoke(
     """Return a model's answer, also where an event loop before this one asked the same provider.
 
     Providers' packages share connections within a process. Those of a loop that has ended (a program that calls
-    `asyncio.run` for each turn) fail once each, before anything is answered, and are gone then.
+    `asyncio.run` for each turn) fail once each, before anything is answered, and are gone then. For an agent that is
+    called without `await` none are made on a loop: the program's own would take them, and fail.
 
     Args:
         model: The model, with its tools.
         prompt: What it is asked.
         config: The caller's, where LangChain does not find it by itself.
     """
+    if not is_awaited():
+        return await on_thread(lambda: model.invoke(prompt, config))
     for _ in range(_SHARED_CONNECTIONS):
         try:
             return await model.ainvoke(prompt, config)

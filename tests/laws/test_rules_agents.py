@@ -53,8 +53,8 @@ def summarizing() -> SummarizationMiddleware[Any, Any]:
     return SummarizationMiddleware(model, trigger=("messages", 4), keep=("messages", 1))
 
 
-def flushing(memory: PalimpsestMemory, keep: int = 1) -> FlushingSummarization:
-    model = RecordingModel(respond=lambda _: "I like nothing.")
+def flushing(memory: PalimpsestMemory, keep: int = 1, model: Any = None) -> FlushingSummarization:
+    model = model or RecordingModel(respond=lambda _: "I like nothing.")
     return FlushingSummarization(model, memory=memory, trigger=("messages", 4), keep=("messages", keep))
 
 
@@ -87,6 +87,28 @@ HUMAN: dict[str, Order] = {
     "memory, human": lambda memory: [memory, approving()],
     "human, memory": lambda memory: [approving(), memory],
 }
+
+
+class OnLoops(RecordingModel):
+    """A model that says where it is awaited."""
+
+    async def _agenerate(self, *asked: Any, **more: Any) -> Any:
+        raise AssertionError("awaited")
+
+
+@pytest.mark.parametrize("kind", ["own", "LangChain's"])
+async def test_an_agent_without_await_leaves_no_connections_of_a_loop_behind(kind: str) -> None:
+    """Providers' packages share them within a process: a turn of the program, awaited on its own loop, would fail."""
+    model = OnLoops(respond=lambda _: "They talked.")
+
+    def around(memory: PalimpsestMemory) -> list[Any]:
+        own = PalimpsestSummary(model, trigger=("messages", 4), keep=("messages", 1), memory=memory)
+        return [memory, own if kind == "own" else flushing(memory, model=model)]
+
+    talk = Talk("agent sync", around=around)
+    talk.graph.checkpointer = None  # or a summary of ours is written behind the turns
+    await talk.run({"messages": [HumanMessage(LONG) if at % 2 else AIMessage("Well.") for at in range(6)]}, talk.who())
+    assert model.prompts
 
 
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
