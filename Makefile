@@ -47,12 +47,12 @@ EMBEDDER = $(filter-out local,$(strip $(PALIMPSEST_EMBEDDER) $(shell sed -n 's/^
 DATABASE = $(strip $(DATABASE_URI)$(PALIMPSEST_DATABASE_URI) $(shell sed -n 's/^ *\(export \)\{0,1\}\(PALIMPSEST_\)\{0,1\}DATABASE_URI *= *//p' .env 2>/dev/null))
 
 dev: $(VENV)/created ## Run the graph under `langgraph dev` (ARGS="--port 2025")
-	@$(MAKE) --no-print-directory $(VENV)/$(if $(PROVIDER),server,local) || { $(if $(PROVIDER),false,\
-		echo "The local model cannot be installed here; going on without it." && $(MAKE) --no-print-directory $(VENV)/server); }
-	@$(if $(EMBEDDER),true,$(MAKE) --no-print-directory $(VENV)/embedder || \
+	@$(MAKE) --silent $(VENV)/$(if $(PROVIDER),server,local) || { $(if $(PROVIDER),false,\
+		echo "The local model cannot be installed here; going on without it." && $(MAKE) --silent $(VENV)/server); }
+	@$(if $(EMBEDDER),true,$(MAKE) --silent $(VENV)/embedder || \
 		echo "The embedder cannot be installed here; recall goes by words alone.")
-	@$(if $(DATABASE),$(MAKE) --no-print-directory $(VENV)/postgres,true)
-	@$(MAKE) --no-print-directory page || echo "The page at /memory works as plain forms and links, and has no chat: its browser code could not be built."
+	@$(if $(DATABASE),$(MAKE) --silent $(VENV)/postgres,true)
+	@$(MAKE) --silent page || echo "The page at /memory works as plain forms and links, and has no chat: its browser code could not be built."
 	@exec $(BIN)/palimpsest dev $(ARGS)
 
 # Where no npm is found, Node.js comes from the package index, in a folder of its own: a PATH with all of the environment
