@@ -55,14 +55,14 @@ U = TypeVar("U")
 V = TypeVar("V")
 
 Batch = Sequence[Op]
-"""Operations for the store in one go. It has to be a list, which handlers know it by; the type lets it hold any."""
+"""Operations for the store in one go. It must be a list: handlers know it by that."""
 StoreEffects = Coroutine[Any, Any, T]
 """Awaits batches for the store, and returns a value."""
 Asking = Generator[Batch, list[Any], T]
-"""Does the same by yielding: what all others await ends in such a generator."""
+"""Does the same by yielding; all that is awaited ends in such generators."""
 Batching = Callable[[Sequence[Op]], Awaitable[list[Any]]]
 Aside = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Has a call carried out by another thread than that of the event loop."""
+"""Has another thread than the event loop's make a call."""
 
 PAGE = 1000
 STORE_SECONDS = 60.0
@@ -85,7 +85,7 @@ class Write:
     """The effect of a transaction; its value is sent back. Within another one it is a part of that.
 
     Attributes:
-        names: Of the user, and then of the thread: whoever writes under one of them waits.
+        names: The user's, then the thread's: other writers under one of them wait.
         begin: Returns what awaits batches for the store, and returns the value.
     """
 
@@ -94,7 +94,7 @@ class Write:
 
 
 def awaitable(asks: Callable[P, Generator[Any, Any, T]]) -> Callable[P, StoreEffects[T]]:
-    """Make what yields batches, or a `Write`, something to await: all else awaits such."""
+    """Make a generator of batches, or of a `Write`, something to await."""
     return cast("Any", coroutine(asks))  # type: ignore[no-any-return]
 
 
@@ -220,7 +220,7 @@ def side_by_side(*parts: StoreEffects[Any]) -> Asking[tuple[Any, ...]]:
 
 
 def with_vectors(batch: list[Op]) -> list[Op]:
-    """Return a batch in which the vectors of a text go with it, whoever deletes it: they tell of what it said.
+    """Return the batch, and the deletion of the vectors of each text that goes.
 
     A journal entry that is written again has lost or gained messages, and its vectors are made anew. A fact that was
     edited keeps those of its old text, which is in its history, until they are made anew.
@@ -380,7 +380,7 @@ def loop_of(store: BaseStore) -> asyncio.AbstractEventLoop | None:
 
 
 def _answer_of(store: BaseStore, ops: Sequence[Op]) -> Awaitable[list[Any]]:
-    """Return the answer of a store, to be awaited: cancelled, the batches of a store that is not ours go on."""
+    """Return a store's answer, to be awaited; a store that is not ours goes on with it when cancelled."""
     answer = store.abatch(ops)
     # A cancelled batch of LangGraph's SQLite store may leave its connection in a transaction, for good.
     return answer if hasattr(store, "writing") else asyncio.shield(answer)
@@ -411,7 +411,7 @@ async def _awrite(store: BaseStore, asked: Write, *, seconds: float, aside: Asid
     finally:
         if not commits:
             task.cancel()
-        # Nobody is told any more what becomes of it.
+        # Its error is taken, so that asyncio does not warn.
         task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
 

@@ -30,10 +30,10 @@ GivenMessages = MessageLikeRepresentation | Sequence[MessageLikeRepresentation]
 
 
 TOLD_KEY = "palimpsest_told"
-"""Marks what a run told the user in the place of an answer that said nothing: to all others it says nothing, too."""
+"""Marks what a run told the user in place of an empty answer; all but the user count it as empty."""
 
 PLAIN = (HumanMessage, AIMessage, ToolMessage, SystemMessage)
-"""What nearly all messages are: to look here takes a third of the time of `isinstance`, which pydantic made its own."""
+"""The types of nearly all messages: looking here takes a third of the time of pydantic's `isinstance`."""
 
 
 _SIDES = ("user", "assistant", "system")
@@ -68,7 +68,7 @@ class StoredMessage:
 
     @property
     def speaker(self) -> str:
-        """Who said it, as lines for a model name them: nobody else is called like the two sides."""
+        """Who said it, in a model's lines; a person called like one of the sides is `another …`."""
         if self.role != "other":
             return self.role
         return f"another {self.name}" if normalize(self.name) in _SIDES else self.name
@@ -120,8 +120,8 @@ def iso_time(seconds: float) -> str:
 def as_messages(given: GivenMessages) -> list[BaseMessage]:
     """Return messages in any form that LangChain takes as its objects, each with an id.
 
-    A message without an id gets one from who says what in it and how often that came before, so that it is the same
-    each time the conversation is given. What was given is not changed.
+    A message without an id gets one made of speaker, text and how often these came before: the same each time the
+    conversation is given. What was given is not changed.
 
     Args:
         given: Messages of one thread, oldest first. What memory keeps (`StoredMessage`) stays as it is.
@@ -130,7 +130,7 @@ def as_messages(given: GivenMessages) -> list[BaseMessage]:
         ValueError: If a message has no form that LangChain takes.
     """
     listed = _listed(given)
-    with suppress(AttributeError):  # no line of ours for each: they may be a whole thread
+    with suppress(AttributeError):  # no Python step for each: it may be a whole thread
         if all(map(_ID, listed)):
             return listed
     messages = convert_to_messages(listed)
@@ -162,7 +162,7 @@ def to_stored(messages: Sequence[BaseMessage], time: str, speaker: str | None = 
 
 
 def speaker_of(names: Iterable[str], known_as: str = "") -> str:
-    """Return the name that the user's messages carry in a thread; empty where only those without one are theirs.
+    """Return the name that the user's messages carry in a thread; empty where they carry none.
 
     Where all people's messages have one name, a client sends it for its only user. Where more than one person speaks,
     those without a name are the user's, and those with the name that the server knows.
@@ -245,7 +245,7 @@ def is_made(message: BaseMessage) -> bool:
 
 def without_made(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
     """Return the messages that no program wrote in somebody's place."""
-    # No call for each of a long thread: hardly one has anything there.
+    # Hardly one of a long thread has anything there: no call for each.
     return [one for one in messages if not one.__dict__["additional_kwargs"] or not is_made(one)]
 
 

@@ -1,6 +1,6 @@
 """What `palimpsest dev` does: choose the model, bring the local one up if needed, and become `langgraph dev`.
 
-As a program of its own it is that server: one process, which the terminal's Ctrl-C and an operator's SIGTERM reach.
+Run as a module it is that server: one process, which Ctrl-C and SIGTERM reach.
 """
 
 import json
@@ -38,7 +38,7 @@ _LOCAL_URL = "PALIMPSEST_LOCAL_BASE_URL"
 _BACKGROUND_URL = "PALIMPSEST_LOCAL_BACKGROUND_URL"
 _DEFAULT_PORTS = range(2024, 2034)
 _NO_MODEL = "NONE, every run fails: set OPENAI_API_KEY or PALIMPSEST_MODEL=provider:model in .env, then start again"
-_EVERY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # what stands for all addresses of a machine, and where it is asked
+_EVERY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # all addresses of a machine, and the one to ask
 _SHIPPED = Path(__file__).parents[1] / "langgraph.json"  # the same as a clone's, for those who have the package only
 _SERVER_MODULES = ("langgraph_api", "langgraph_runtime_inmem")  # what the extra `server` adds
 _STARTUP_FAILURE = 3  # uvicorn's
@@ -130,7 +130,7 @@ def wants_local(settings: Settings) -> bool:
 
 
 def choose_port(host: str, wanted: Sequence[int]) -> int:
-    """Return the first of the ports that is free, and say so where that is not the first of them.
+    """Return the first of the ports that is free, and say so where that is not the first.
 
     Raises:
         Refused: If none is: `langgraph dev` would silently take another.
@@ -149,9 +149,9 @@ def choose_port(host: str, wanted: Sequence[int]) -> int:
 
 def server_environment(environ: Mapping[str, str], local: LocalModel | None) -> dict[str, str]:
     """Return the server's variables: quiet unless told otherwise, in UTF-8, and knowing where the local model is."""
-    # In a machine's encoding that is ASCII, it could not even start; without docstrings, no tool could be described.
+    # Under an ASCII locale it would not start; without docstrings, no tool would be described.
     variables = {**_QUIET, **environ, **database_of(environ), "PYTHONUTF8": "1", "PYTHONOPTIMIZE": ""}
-    # A proxy that the user has for the world would be asked for this machine, too. The lower-case name wins.
+    # Else a proxy would be asked for this machine, too. The lower-case name wins.
     if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in environ):
         given = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
         variables |= dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(filter(None, (given, "127.0.0.1,localhost,::1"))))
@@ -161,7 +161,7 @@ def server_environment(environ: Mapping[str, str], local: LocalModel | None) -> 
 
 
 def chosen_embedder(settings: Settings) -> dict[str, str]:
-    """Return the variable that has the server find texts by their meaning too, where nothing is chosen and it can."""
+    """Return the variable that turns the embedder on, where none is chosen and it is installed."""
     from graphs.local import embedder  # with LangChain, which the doctor does not wait for
 
     if settings.embedder or not embedder.is_installed():
@@ -192,7 +192,7 @@ def learning(variables: Mapping[str, str]) -> str:
 
 
 def reach(settings: Settings, host: str, options: Sequence[str]) -> str:
-    """Return in one line who may ask the server, where that is not plain."""
+    """Return in one line who may ask the server, where that needs a word."""
     if not settings.single_user:
         return ""
     if settings.open_to_network:
@@ -209,13 +209,13 @@ def be_server(url: str, ready: str, local: int | None, kept: Mapping[str, str]) 
         url: Where the server is asked.
         ready: What is said once it answers.
         local: The process of the local model, a child of this one, which ends with it.
-        kept: Variables that no file takes the place of.
+        kept: Variables that no file overrides.
     """
-    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # nothing is to save before the server listens
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # nothing to save before the server listens
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
-    import langgraph_api.cli  # only here, as the next: who asks the doctor needs no server
+    import langgraph_api.cli  # imported here: the doctor needs no server
     import uvicorn
     from langgraph_cli.cli import cli
 
@@ -229,7 +229,7 @@ def be_server(url: str, ready: str, local: int | None, kept: Mapping[str, str]) 
         # In a thread: the handler runs on the event loop, where `langgraph dev` lets nothing block.
         threading.Thread(target=click.echo, args=["Stopping ..."], kwargs={"err": True}).start()
         stop(server, *signalled)
-        server._captured_signals.clear()  # they would be raised again behind the end: asked to stop, it ends with 0
+        server._captured_signals.clear()  # uvicorn would raise them again; a stop that was asked for exits with 0
 
     def watch() -> None:
         wait_until_answering(f"{url}/ok")

@@ -22,15 +22,15 @@ _MARK = {"type": "ephemeral"}
 
 
 def with_text(system: SystemMessage | None, text: str, *, marks_stable: bool = False) -> SystemMessage | None:
-    """Return the system message with a text behind it: what changes least comes first.
+    """Return the system message with a text behind it, as what changes least comes first.
 
     Args:
         system: The system message so far.
-        text: What is put behind it; where both say nothing, there is no system message.
-        marks_stable: Whether the end of what was there so far is marked, so that the provider caches all up to there.
-            Marks that somebody else set stay, and none is added: providers take only a few.
+        text: The text; where both are empty, there is no system message.
+        marks_stable: Whether to mark the end of the message so far, so that the provider caches up to there. Where
+            somebody else set marks, none is added: providers take only a few.
     """
-    # An agent may have no instructions, or empty ones, as deepagents makes them: no server takes what says nothing.
+    # An agent may have none, or an empty one (deepagents), which no server takes.
     if system is None or not system.text.strip():
         return SystemMessage(text) if text else None
     if not text:
@@ -50,8 +50,8 @@ def ordered(request: Request, make: Callable[..., Sequence[BaseMessage]] | None 
 
     Args:
         request: The request.
-        make: Makes them of the text of system messages among the others, `system_prompt`, and of these, `messages`; by
-            default as they are.
+        make: Makes its messages of `system_prompt`, the text of system messages in the thread, and of `messages`, the
+            others; by default these stay.
     """
     parted = divide(request.messages, None)
     given = "\n\n".join(message.text for message in parted.system)

@@ -1,4 +1,4 @@
-"""The chat models that providers' packages make; apart, as those packages take seconds to import."""
+"""The chat models of providers' packages, in a file of their own: these packages take seconds to import."""
 
 import ssl
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from graphs.settings import LOCAL, Settings
 
 _TIMEOUT_SECONDS = 120.0
 _LOCAL_TIMEOUT_SECONDS = 300.0  # reading a full prompt takes a minute on two cores, more when both slots work
-_LOCAL_BACKGROUND_TIMEOUT_SECONDS = 600.0  # behind chats without a pause it has a tenth of the cores
+_LOCAL_BACKGROUND_TIMEOUT_SECONDS = 600.0  # beside chats without a pause it gets a tenth of the cores
 _NO_KEY = SecretStr("not-needed")  # the client insists on one
 
 
@@ -126,7 +126,7 @@ class LocalChatModel(ChatOpenAI):
 
 
 def at_server(settings: Settings) -> dict[str, Any]:
-    """Return the options by which OpenAI's package asks another server: this machine's never through a proxy."""
+    """Return the options with which OpenAI's package asks another server; one on this machine without a proxy."""
     url = settings.openai_base_url
     key: dict[str, Any] = {} if settings.has_openai_key else {"api_key": _NO_KEY}  # many servers want none
     return {"base_url": url, **key, **_direct(url)}
@@ -138,7 +138,7 @@ def _direct(url: str) -> dict[str, Any]:
 
 @cache
 def _direct_clients() -> dict[str, Any]:
-    # Told of a SOCKS proxy, httpx wants a package for it, whatever is asked. This context reads SSL_CERT_FILE.
+    # Else httpx wants a package for a SOCKS proxy. This context reads SSL_CERT_FILE.
     options: dict[str, Any] = {"trust_env": False, "verify": ssl.create_default_context()}
     clients = {"http_client": DefaultHttpxClient(**options), "http_async_client": DefaultAsyncHttpxClient(**options)}
     return {**clients, "http_socket_options": ()}  # else the log has a warning that proxies are not asked

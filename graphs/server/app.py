@@ -60,7 +60,7 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
     listing = asyncio.create_task(_list_threads(service.settings))
     await asyncio.wait({listing}, timeout=_LISTING_SECONDS)
     sweeper = asyncio.create_task(_sweep(service, store, stopping, listing))
-    # It writes down why a run failed, and with each turn that traces are not sent.
+    # The server logs why a run failed, and at each turn that traces are not sent.
     logging.getLogger("langgraph_api.worker").addFilter(_WITHOUT_TRACEBACK)
     _TRACES.addFilter(_once)
     try:
@@ -115,7 +115,7 @@ async def _deletions() -> Deletions:
 async def _list_threads(settings: Settings) -> None:
     if settings.own_url and not settings.database_uri:  # else its rows are in a database, or another server has them
         with tolerated(logger, "the rows of threads that a crash took are not given back"):
-            # First: a thread that is being deleted must not come back.
+            # Deletions first: a deleted thread must not come back.
             await (await _deletions()).finish(is_there)
             await give_back(settings)
 
@@ -130,7 +130,7 @@ async def _sweep(
         # The next one finds what this one could not.
         with tolerated(logger, "the sweep of pending updates failed"), contextlib.suppress(StoreAway):
             if service.stores.is_away(store, "write"):
-                raise StoreAway("write")  # each try would leave a call behind that hangs
+                raise StoreAway("write")  # each try would leave a hanging call behind
             await deletions.finish(is_there)
             if not is_looked_for:
                 with tolerated(logger, "could not look for turns that were not written down"):
@@ -173,7 +173,7 @@ def make_app(settings: Settings) -> MemoryApi:
     closed = ("/internal/",) if settings.single_user else ("/internal/", "/deploy/")  # Studio may still deploy
 
     async def closed_debug_routes(asked: HTTPConnection) -> ASGIApp | None:
-        # With the slash: `/internals` does not lie below `/internal`.
+        # With the slash, as `/internals` is not below `/internal`.
         return JSONResponse({"detail": "Not Found"}, 404) if f"{asked.scope['path']}/".startswith(closed) else None
 
     # For every route of the server, the outermost first: a machine that may not ask learns nothing from those below,
@@ -188,7 +188,7 @@ def make_app(settings: Settings) -> MemoryApi:
         Middleware(DeletionDoor, deletions=_deletions),
     ]
     load_page()
-    # The server asks for it in stateless runs, too: nothing that anybody here could mend.
+    # The server sets it in stateless runs, too; nobody here can change that.
     warnings.filterwarnings("ignore", "`durability` has no effect")
     app = ServerApp(routes, middleware=layers, lifespan=lifespan)
     app.exception_handlers[NotImplementedError] = _refused  # such as an item of the store that is to expire

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 MAX_IDENTITY_CHARS = 1024
 CLOCK_SKEW_SECONDS = 30
 
-# One family a key: a token that names an HMAC algorithm must never be checked with a public key as its secret.
+# One family for each key: a public key must never be the secret of a token that names HMAC.
 # An HMAC secret must be as long as the hash (RFC 7518, section 3.2).
 _HMAC = {"HS256": 32, "HS384": 48, "HS512": 64}
 _ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")

@@ -1,7 +1,7 @@
 """A deletion of a thread takes along what memory learned from it: recorded first, then granted, then carried out.
 
-That is so where somebody asks for it. Threads that are only old go without, told apart by a context variable that this
-process alone can set.
+That holds where somebody asks for it. Threads that are only old take nothing along; a context variable, which only this
+process can set, tells them apart.
 """
 
 import logging
@@ -42,9 +42,9 @@ class Deletions:
     Attributes:
         store: Where memory is kept.
         clock: Returns seconds since the epoch.
-        clear: Deletes what else there is of a thread, in this process and among checkpoints: a run that is going on may
-            have saved something since. It is told whether a deletion that broke off left a thread without its row: a
-            server deletes the row first, and may never have come to the checkpoints.
+        clear: Deletes the rest of a thread, in this process and its checkpoints: a run may have saved some since. Its
+            second argument is true where a deletion broke off behind the row: the server deletes that first, and may
+            have left checkpoints.
     """
 
     store: BaseStore
@@ -69,7 +69,7 @@ class Deletions:
         """Carry out what earlier processes were asked for and could not finish.
 
         Args:
-            is_there: Says whether the server has a thread: if so, nobody knows that its deletion was granted.
+            is_there: Says whether the server has a thread; then its deletion may not have been granted.
         """
         for asked in await arun(self.store, deletions_left(self.clock())):
             has_row = await is_there(asked.thread_id)
@@ -113,7 +113,7 @@ class DeletionDoor:
                     asked.append(record)
 
         async def answer(message: Message) -> None:
-            status = message.get("status", 500)  # after a failure of the server, the sweep finds out
+            status = message.get("status", 500)  # after a 5xx the sweep finds out
             for record in asked if status < 500 else ():
                 # An assistant goes with those of its threads that the server lets the caller delete; others live on.
                 if status < 300 and (kind == "threads" or not await is_there(record.thread_id)):
@@ -148,8 +148,8 @@ async def is_there(thread_id: str) -> bool:
 async def drop_old_threads(days: int, now: float) -> None:
     """Delete the threads that nobody went on with for so many days; what memory learned of them stays.
 
-    Not one that is at work, or has something that is still to be written down for memory. What fails is tried again
-    with the next look.
+    Threads at work, or with something still to be written down for memory, stay. What fails is tried again at the
+    next look.
     """
     oldest: dict[str, Any] = {"sort_by": "updated_at", "sort_order": "asc", "limit": _PAGE}
     oldest["select"] = ["thread_id", "updated_at", "status", "values"]

@@ -45,7 +45,7 @@ class CheckpointEnvelopes(StreamTransformer):
     change places for the graph itself, while in a subgraph the envelope follows its values.
     """
 
-    # How a channel gets its own name in the protocol; without it the name would begin with `custom:`.
+    # Without it the channel's name in the protocol would begin with `custom:`.
     _native = True
     required_stream_modes = ("checkpoints", "tasks")
 
@@ -73,7 +73,7 @@ class CheckpointEnvelopes(StreamTransformer):
             if held is not None:
                 event["method"], event["params"] = "values", held
             return held is not None
-        # A step's tasks follow the checkpoint it runs from: where they come first, there is none.
+        # Tasks follow the checkpoint of their step; where tasks come first, there is none.
         if method in ("tasks", "values"):
             self.finalize()
         # An interrupt repeats the values that its step runs from; no checkpoint follows.

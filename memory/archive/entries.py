@@ -1,6 +1,6 @@
 """What is remembered about a user as lines of JSON: a header, then each entry under the name of its part.
 
-Entries that come back are checked, each for itself.
+Each entry that comes back is checked by itself.
 """
 
 import json
@@ -42,14 +42,14 @@ FORMAT: Final = "palimpsest.memory"
 SCHEMA: Final = 1
 
 
-# What an entry of a document may say of a fact: not how it stands to others, nor how it came to be what it is.
+# What a document may say of a fact: not its links to others, nor its history.
 _TAKEN: Final = (
     "content", "category", "confidence", "createdAt", "editedAt", "source", "pinned", "thread_id", "message_ids",
     "validFrom", "validTo", "topic", "why",
 )  # fmt: skip
 
 
-# What one may say of a pending update: how often it failed, and why, is of no use elsewhere.
+# What it may say of a pending update: its failures are of no use elsewhere.
 _TOLD: Final = ("kind", "thread_id", "created", "model", "edited_away", "messages")
 
 
@@ -90,7 +90,7 @@ def read_fact(raw: object, now: str) -> Fact | Reason:
 def read_entry(value: Json) -> JournalEntry:
     """Return the journal entry that an entry of a document describes; `ValueError` if it is none."""
     entry = read_as(JournalEntry, {**value, "is_screened": False})
-    # Both are compared as text, and roll-ups count from them: another form of ISO 8601 is another order.
+    # Both are compared as text: other forms of ISO 8601 sort otherwise.
     if any(len(day) != 10 or not day.isascii() or period_end(day) is None for day in (entry.day, entry.written)):
         raise ValueError("day and written must be days of ISO 8601")
     messages = _messages(entry.messages)
@@ -117,7 +117,7 @@ def read_update(value: Json, *, owner: Owner, epoch: str, now: float) -> Entry:
         entry,
         thread_id=sanitize(entry.thread_id, 200),
         created=entry.created if 0 <= entry.created <= now else now,
-        # These were said before any edit that this store knows of: all that were made here count as later.
+        # Said before every edit that this store knows of.
         messages=tuple(replace(message, edit=INITIAL_EDIT) for message in _messages(entry.messages)),
         edited_away=_bounded_ids(entry.edited_away),
         model=sanitize(entry.model, 200),
@@ -143,7 +143,7 @@ def read_sections(profile: Json) -> list[Section]:
     return [Section(name=name, text=text) for name, text in profile.items() if isinstance(text, str) and text.strip()]
 
 
-# What means something only in the store that it is in: an epoch and the count of edits are compared with others there.
+# What means something in its own store only: epochs and edits are compared there.
 _INNER = frozenset({"epoch", "schema", "edit"})
 
 

@@ -59,7 +59,7 @@ def extract_facts(
         existing: The active facts; the related ones are shown to the model, which may confirm or correct them.
         profile: The profile's sections by name (`user.work`).
         config: Threshold, longest fact, deadline, and the prompt if another than the shipped one.
-        time_zone: Where the user is: it says on which day a message was written. By default its own time does.
+        time_zone: The user's, for the day of each message; by default that of the message's own time.
 
     Returns:
         The changes to make, the sections that changed, and what was refused, each with its reason.
@@ -71,7 +71,7 @@ def extract_facts(
     task = Task.of(messages_of(messages, time), existing, profile, config, time_zone)
 
     async def ask(runnable: Runnable[Any, Any], prompt: Prompt) -> Any:
-        # A thread that nothing waits for at exit: a hung call must not keep the process alive.
+        # On a daemon thread: a hung call must not keep the process alive.
         call = partial(contextvars.copy_context().run, runnable.invoke, prompt, _CALL)
         return in_daemon_thread(call, "palimpsest-extract").result(task.config.model_timeout_seconds)
 
@@ -107,11 +107,11 @@ def judge_fact(
     config: MemoryConfig | None = None,
     time_zone: tzinfo | None = None,
 ) -> Extraction:
-    """Return what becomes of one fact that a model tells unasked, by the rules of `extract_facts`.
+    """Return what becomes of a fact that a model's tool tells, by the rules of `extract_facts`.
 
     Args:
         fact: Its `content`, `category` and `confidence`.
-        messages: What was said, oldest first; with no new message of the user, nothing was.
+        messages: What was said, oldest first; without a new message of the user the fact is refused.
         corrects: The fact that it takes the place of, if any.
         existing: The active facts.
         config: Threshold and longest fact.
@@ -123,14 +123,14 @@ def judge_fact(
         fact = {**fact, "action": "corrects", "known": 1}
     validation = Validation(task)
     said = validation.said | words(corrects.content if corrects else "")
-    # Whoever tells it unasked may have been talked into it: half of its words are the user's, or it waits to be said.
+    # The model may have been talked into it: half of the words must be the user's.
     if not validation.new or 2 * len(wanted & said) < len(wanted):
         return Extraction(refused=(Refusal(reason="not_said"),))
     return _judged(Answer(facts=(FoundFact.of(fact),)), validation)
 
 
 async def _extraction(ask: Asking, model: BaseChatModel, task: Task) -> Extraction:
-    """Ask the model in the form that it can bear, and return what of its answer holds."""
+    """Ask the model in the form that it can answer in, and return what of it holds."""
     new = new_messages(task.messages)
     if not new:
         return Extraction()
@@ -147,7 +147,7 @@ async def _extraction(ask: Asking, model: BaseChatModel, task: Task) -> Extracti
     raw = await asked(ask, model, prompt, schema)
     answer = parse_answer(raw)
     loose = [fact for fact in answer.facts if fact.quote and not is_quoted(fact, task.messages)]
-    if loose:  # once more for words that stand nowhere; what still quotes none that do is refused
+    if loose:  # quoted words that stand nowhere are asked for once more, then refused
         wrong, more = "\n".join(f"- {fact.quote}" for fact in loose), tuple[FoundFact, ...]()
         prompt = [*prompt, AIMessage(raw), HumanMessage(prompts.EXTRACTION_AGAIN.format(quotes=wrong))]
         again = await asked(ask, model, prompt, schema)

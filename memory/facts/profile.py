@@ -26,7 +26,7 @@ SECTIONS: Final = (
 )
 MAX_SECTION_CHARS: Final = 600
 
-# A thread's prompt keeps the revision that it began with while its prefix is cached; so many older ones are stored.
+# So many older revisions are stored: a thread's prompt keeps the one that it began with while it is cached.
 KEPT_REVISIONS: Final = 6
 
 Profile = Mapping[str, str]
@@ -36,8 +36,8 @@ Profile = Mapping[str, str]
 class StoredSection:
     """One section: its text, a revision that counts its changes, and the older texts by their revision.
 
-    `edited_at` (ISO 8601), `edit` (its number, see `memory.control`) and `by_hand` (the text) tell of the newest change
-    by hand, if any. Of a section that a person emptied only they are left.
+    `edited_at` (ISO 8601), `edit` (its number, see `memory.control`) and `by_hand` (the text) are those of the newest
+    change by hand, if any. A section that a person emptied has only these.
     """
 
     text: str
@@ -65,10 +65,7 @@ _NOTHING: Final = StoredSection("", 0)
 
 
 async def read_profile(owner: Owner) -> dict[str, StoredSection]:
-    """Read the sections by name (`user.work`), in their order, also those that a person emptied.
-
-    What a hand garbled is none.
-    """
+    """Read the sections by name (`user.work`), in their order, also emptied ones; a garbled row is left out."""
     found = of_items(StoredSection, await read_rows(owner, "profile"), ("text",))
     return {name: found[name] for name in SECTIONS if name in found}
 
@@ -135,7 +132,7 @@ async def edit_section(owner: Owner, name: str, text: str, now: str) -> None:
 
 
 async def drop_sections(owner: Owner, is_gone: Callable[[str, str], bool]) -> None:
-    """Delete the sections of which one text, the newest or an older one, goes, as name and text tell."""
+    """Delete the sections of which any text, new or old, is gone by `is_gone(name, text)`."""
     sections = await read_profile(owner)
     gone = [
         name

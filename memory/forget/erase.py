@@ -27,7 +27,7 @@ _OF_THREADS: tuple[Kind, ...] = ("profile", "facts", "history", "journal", "seen
 
 
 def erase_thread(store: BaseStore, thread_id: str, *, clock: Callable[[], float] = time.time) -> int:
-    """Erase what came from a thread, of whoever's memory it fed, and cancel what is pending of it.
+    """Erase what came from a thread in every memory that it fed, and cancel what is pending of it.
 
     What assistants said of its facts in other threads leaves the journal and is not told again; what a person said
     there stays, and so do those conversations.
@@ -72,7 +72,7 @@ async def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> int:
     if said.ids:
         facts.count_edit()
         await _forget_words(facts, is_echo, said.is_told_in)
-    else:  # no fact is from it, so nothing elsewhere tells of one: the journal need not be read
+    else:  # no fact is from it, so the journal need not be read
         await save(facts)
     await ask(delete(thread_namespace(thread_id), owner.due_key))
     return len(cancelled) + deleted
@@ -81,12 +81,12 @@ async def _erase_thread_of(owner: Owner, thread_id: str, now: float) -> int:
 async def forget_rows_of(facts: FactSet, is_gone: Callable[[str], bool]) -> int:
     """Delete every row of this epoch that came from certain threads, and return how many.
 
-    A fact that was said in several threads goes with the one that it was first said in. Facts of other threads no
-    longer tell that they were said again in these. Of the profile nobody can say which thread a sentence is from, so
-    all of it goes, and is told again from what is left.
+    A fact that was said in several threads goes with the first of them. Facts of other threads lose their confirmations
+    from these. Which thread a sentence of the profile is from, nobody can say: all of it goes, and is told again from
+    what is left.
 
     Args:
-        facts: The owner's facts, which the caller saves behind this: what is no more of these threads is written anew.
+        facts: The owner's facts, which the caller saves afterwards.
         is_gone: Says which threads, by their ids.
     """
     owner = facts.owner
@@ -139,9 +139,7 @@ async def _forget_words(
     is_gone: Callable[[str, StoredMessage], bool],
     is_told: Callable[[str], bool],
 ) -> None:
-    """Write what became of facts, and take what tells of some out of journal, pending updates and profile.
-
-    What history told of them is told again.
+    """Save the facts; take what tells of erased ones out of journal, pending updates and profile, which is told again.
 
     Args:
         facts: What is there.
@@ -175,9 +173,9 @@ async def _read_conversations(owner: Owner) -> list[tuple[str, tuple[StoredMessa
 
 
 async def threads_feeding(user_id: str) -> list[str]:
-    """Return the ids of the threads that fed this user's memory, for any agent, and nobody else's, as far as it tells.
+    """Return the ids of the threads that fed the memory of this user, for any agent, and of nobody else.
 
-    Only a turn that was written down makes a thread one of these, never an import, whatever ids its rows name.
+    Only turns that were written down count, never an import, whatever ids its rows name.
     """
     user = Owner.of(user_id)
     named: set[str] = set()

@@ -42,13 +42,13 @@ async def write_thread_epoch(thread_id: str, epoch: str, now: float) -> None:
 def erased_between(before: str, after: str) -> bool:
     """Say whether a thread was erased between two readings of its epoch; an old epoch that went is no erase.
 
-    Where nobody read it before (it is empty), nothing tells that it was.
+    An empty `before` (nobody read it) counts as no erase.
     """
     return bool(before) and after not in (before, NEVER_ERASED)
 
 
 IN_FLIGHT_SECONDS: Final = 60.0
-"""So old a request is that nobody knows an answer to: whoever asked is no longer being answered."""
+"""After that long nobody waits for a request's answer any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ async def drop_deletion(deletion: Deletion) -> None:
 
 
 async def deletions_left(now: float) -> list[Deletion]:
-    """Read the deletions that are not carried out though nobody may be at work on them any more."""
+    """Read the deletions that are not carried out, and that nobody is at work on any more."""
     found = of_items(Deletion, await scan(DELETIONS)).values()
     # A negative age was written under a clock that was ahead: nobody can tell how long ago, so it is old.
     return [one for one in found if one.state == "done" or not 0 <= now - one.at < IN_FLIGHT_SECONDS]

@@ -8,7 +8,7 @@ from memory.journal.entry import JournalEntry, line_id
 
 Kind = Literal["fact", "turn"]
 
-# A line of the journal that takes more than this is a document that was pasted: its beginning has to do.
+# A longer line of the journal is a pasted document: its beginning has to do.
 MOST_CHARS: Final = 4_000
 
 
@@ -17,11 +17,11 @@ class Document:
     """One thing that can be recalled.
 
     Attributes:
-        id: A fact's id, or what names one past message; no two documents of an index share it.
+        id: Of a fact, or of a past message; unique in an index.
         text: What it says.
         when: When it was said, ISO 8601 (a day or a time), in the user's time zone; empty if unknown.
         who: Who said it, as the question may name them; empty if unknown.
-        session: What was said together has the same one (a thread's day); empty stands alone.
+        session: The same for what was said together (a thread's day); empty: it stands alone.
         place: Where it stands in its session: turns with neighbouring places, sorted, are next to each other.
         kind: A fact, or one message of a past turn.
         sources: Of a fact, the ids of the turns that it was taken from.
@@ -72,7 +72,7 @@ def turn_documents(entry: JournalEntry) -> tuple[Document, ...]:
             text=one.text[:MOST_CHARS],
             when=entry.day,
             session=f"{entry.thread_id}/{entry.day}",
-            # Sorted by time, and within one by their order; the end of a time is the same for all.
+            # Sorted by time, then by order; the rest of a time is the same for all.
             place=f"{one.time[:19]} {number:04}",
             kind="turn",
             is_reply=one.role != "user",

@@ -24,7 +24,7 @@ FailureKind = Literal["not_now", "again", "never"]
 """`not_now`: no fault of the call, it passes by itself. `again`: the same call may succeed. `never`: it will not."""
 
 LONGEST_WAIT = 86_400.0
-"""In seconds. A longer wait was noted under a clock that was ahead, and counts for nothing."""
+"""In seconds; a longer one comes from a clock that was ahead, and is ignored."""
 
 # No money left, too many requests; and what fails on the server's side, but for what it cannot do.
 _NOT_NOW = frozenset({402, 429, *range(500, 600)}) - {501}
@@ -93,7 +93,7 @@ class Entry:
 
     @property
     def contents(self) -> tuple[object, ...]:
-        """What tells an entry from its earlier versions, but for its tries: the texts, too, as an edit keeps the id."""
+        """What tells it from its earlier versions, tries aside; with the texts, as an edit keeps the id."""
         texts = tuple(message.text for message in self.messages)
         return (self.key, self.epoch, texts, self.edited_away)
 
@@ -105,7 +105,7 @@ class Entry:
     def is_ready(self, now: float, config: MemoryConfig, *, is_woken: bool = False) -> bool:
         """Say whether it may be read: a fresh one at any time, one that failed once it is due again.
 
-        A delay beyond the longest one was written under a clock that was ahead, and is ignored.
+        A delay beyond the longest one comes from a clock that was ahead, and is ignored.
 
         Args:
             now: Seconds since the epoch.
@@ -118,7 +118,7 @@ class Entry:
         return is_fresh or not 0 < self.due - now <= config.retry_max_seconds
 
     def is_suspect(self, config: MemoryConfig) -> bool:
-        """Say whether it is read alone: it may be the one that its model's server does not survive."""
+        """Say whether it is read alone, as it may be what makes its model's server fail."""
         return self.waits >= _FAILURES_TOGETHER or self.attempts >= min(_FAILURES_TOGETHER, config.max_attempts - 1)
 
     def failed(self, error: Exception, now: float, config: MemoryConfig, *, is_alone: bool) -> Self:
@@ -155,7 +155,7 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LearnedTurn:
-    """What is known of a turn once it was learned: what an entry names alike, without a word of text."""
+    """What is kept of a turn that was learned: fields of its entry, without any text."""
 
     kind: ClassVar[EntryKind] = "turn"
     created: float
@@ -172,8 +172,7 @@ class LearnedTurn:
 def kind_of(error: BaseException) -> FailureKind:
     """Say what a failure asks for: to wait, to try again, or to give up.
 
-    A request that is too large fails by its own fault, whatever the provider's status. So may one that runs into a time
-    limit.
+    A request that is too large fails by its own fault, whatever the status; one that times out may.
     """
     if isinstance(error, Overtaken):
         return "not_now"

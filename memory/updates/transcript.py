@@ -19,16 +19,16 @@ AnyTurn = Entry | LearnedTurn
 
 SCHEDULED: Final = "[SCHEDULED]"
 """How a user message begins that a scheduler sent, not a person."""
-# Stands among what was flushed of a thread while that ends with a scheduled message whose reply is still to come.
+# Among a thread's flushed hashes while its last, scheduled message waits for its reply.
 _OPEN: Final = flush_hash("scheduled", "")
 AGE: Final = attrgetter("created", "key")
 # What was cut is the oldest.
 _IN_THREAD: Final = attrgetter("kind", "created", "key")
-# A model call reads so many characters for each message that it may read, so that neither a backlog nor a long message
-# makes a prompt that the model does not take, or an answer with more facts than are believed at once.
+# A model call reads at most this, times the messages that it may read: a larger prompt may not fit, or bring more facts
+# than are believed at once.
 _CHARS_PER_MESSAGE: Final = 1_200
 BEGINNING: Final = "beginning "
-"""With the id of a branch's first question it stands for what was said before the first message of a learned turn."""
+"""With the id of a branch's first question: what stands before the first message of a learned turn."""
 
 
 def latest_turn(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
@@ -279,14 +279,14 @@ class Reading:
     def for_journal(self) -> tuple[StoredMessage, ...]:
         """What belongs into the journal: all that was new in a turn, and all that left the context by a summary.
 
-        What a turn holds as context only was said in another one, which has its own line.
+        What a turn holds as context only has its line with another turn.
         """
         return tuple(one for one in self.said if one.id in self.cut or not one.seen)
 
     def portions(self, limit: int) -> list[tuple[StoredMessage, ...]]:
         """Return what an extraction has to read, in portions for one model call each, each with something new.
 
-        It is cut between exchanges. The pieces of a long message count as exchanges: each may be in another portion.
+        It is cut between exchanges. Each piece of a long message counts as an exchange.
         """
         cut: list[list[StoredMessage]] = [[]]
         for exchange in exchanges(in_pieces(unseen(self.said, self.flushed))):
@@ -300,7 +300,7 @@ class Reading:
         return [tuple(portion) for portion in cut if any(not message.seen for message in portion)]
 
     def flushed_after(self, later: Collection[str], orders: Collection[str], limit: int) -> list[str]:
-        """Return what counts as flushed once all is read but some, the newest, and which was scheduled or an order.
+        """Return what counts as flushed, as scheduled, or as an order once all but the newest is read.
 
         Args:
             later: Ids of what is still to be read.
@@ -314,7 +314,7 @@ class Reading:
         new |= {flush_hash("order", one.text): None for one in read if one.id in orders}
         if read and is_scheduled(read[-1]):
             new[_OPEN] = None
-        # What is flushed again is the newest; what was open is not, once something was read.
+        # What is flushed again moves to the end; `_OPEN` goes once something was read.
         before = [each for each in self.flushed if each not in new and (each != _OPEN or not read)]
         return [*before, *new][-limit:]
 

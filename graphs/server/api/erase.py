@@ -48,7 +48,7 @@ class SourceErasure(StrictModel):
 
 
 class Erasure(StrictModel):
-    """Everything, once more in words so that no slip does it."""
+    """Everything; the word is asked for, so that no slip erases."""
 
     erase: Literal["everything"]
 
@@ -100,7 +100,7 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     """
     thread_id, service = str(wanted.thread_id), call.service
     if await service.threads.metadata(call.user_id, thread_id) is None:
-        # Without a row it is the user's by whose memory it fed, or whose checkpoints it has.
+        # Without a row, memory that it fed, or its checkpoints, say whose it is.
         fed = [owner.segment == call.owner.segment for owner in await call.run(read_owners(thread_id))]
         if not (all(fed) if fed else thread_id in await orphans_of(call)):
             raise RefusedRequest(404, "you have no thread with this id")
@@ -113,7 +113,7 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     service.forget(thread_id)
     # Once more: a turn that was under way may have written something down in between.
     items += await aerase_thread(call.store, thread_id, clock=service.clock)
-    if telling:  # a summary that was prepared of one holds the words, too
+    if telling:  # a summary prepared ahead may hold the words, too
         service.forget(call.owner.segment)
     return await _told_to_all(call, telling, said, Erased(items=items, threads=1))
 
