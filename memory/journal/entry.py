@@ -1,6 +1,7 @@
 """One exchange of the journal: the value, its form as a store item, and how what is said again joins it. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Annotated, Final, Literal, Self
@@ -123,7 +124,9 @@ def line_id(thread_id: str, message_id: str) -> str:
 def day_of(time: str, zone: tzinfo = UTC) -> str:
     """Return the calendar day (ISO 8601) of a time in a zone; a time without an offset is UTC."""
     moment = datetime.fromisoformat(time)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(zone).date().isoformat()
+    with suppress(OverflowError):  # the calendar's first or last day, which is what some programs write for "never"
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(zone)
+    return moment.date().isoformat()
 
 
 def days_before(day: str, days: int) -> str:
