@@ -1,13 +1,56 @@
 """What of the laws a run asks for: whole tables, and a Postgres for the matrix."""
 
 import shutil
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.laws.talk import SkipsIf
 from tests.laws.worlds import root
 from tests.postgres import Postgres, running_postgres
+
+
+def values(case: pytest.Function) -> set[tuple[int, str]]:
+    """Return what it has of each list of parameters: the list's number, and the value's name."""
+    # Only these ids tell lists apart: `params` has a value for each name, and `indices` count the cases.
+    return set(enumerate(case.callspec._idlist)) if hasattr(case, "callspec") else set()
+
+
+def half(cases: list[pytest.Function]) -> set[pytest.Function]:
+    """Return half of a law's cases, as different from each other as can be: each value of each parameter is in one."""
+    chosen, seen, left = set[pytest.Function](), Counter[tuple[int, str]](), dict.fromkeys(cases)
+    wanted = set().union(*map(values, cases))
+    while wanted - seen.keys() or len(chosen) < len(left):
+
+        def new_and_rare(case: pytest.Function) -> tuple[int, int]:
+            return len(values(case) - seen.keys()), -sum(map(seen.__getitem__, values(case)))
+
+        case = max(left, key=new_and_rare)
+        chosen.add(case)
+        seen.update(values(case))
+        del left[case]
+    return chosen
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out, unless `--whole` asks for it, half of the cases of a law in which parameters are crossed."""
+    if config.getoption("--whole"):
+        return
+    laws = defaultdict[str, list[pytest.Function]](list)
+    for item in items:
+        # The matrix chooses by itself among what it can interrupt.
+        if isinstance(item, pytest.Function) and item.path.parent == Path(__file__).parent:
+            laws[item.nodeid.partition("[")[0]].append(item)
+    left_out = {
+        case
+        for law, cases in laws.items()
+        if "/test_matrix.py" not in law
+        for case in set(cases) - half(cases)
+        if len(values(case)) > 1
+    }
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -20,17 +63,6 @@ def worlds_end_with_the_run() -> Iterator[None]:
 @pytest.fixture
 def is_whole(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--whole"))
-
-
-@pytest.fixture
-def unless_whole(is_whole: bool) -> SkipsIf:
-    """Return what skips a case of many in the short run."""
-
-    def skip(is_one_of_many: bool) -> None:
-        if is_one_of_many and not is_whole:
-            pytest.skip("--whole runs it")
-
-    return skip
 
 
 @pytest.fixture(scope="session")

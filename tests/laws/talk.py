@@ -43,8 +43,6 @@ DOORS = ("graph", *AGENTS)
 """Every door; one that ends in `sync` is entered without `await`."""
 DEEP_AGENTS = ("deep agent", "deep agent sync")
 """More doors, in an environment of their own."""
-SkipsIf = Callable[[bool], None]
-"""Skips a case of many in the short run (`unless_whole`)."""
 DAY = 86_400.0
 PATIENT: dict[str, Any] = {"read_timeout_seconds": 60, "write_timeout_seconds": 60, "update_spacing_seconds": 0}
 """A busy machine is no store that is away."""

@@ -26,7 +26,7 @@ from typing_extensions import TypedDict
 from palimpsest import Context, FactStore, RunningSummary, build_graph
 from tests.fakes import RecordingModel, Refused
 from tests.laws.shop import calls
-from tests.laws.talk import LONG, NARROW, SkipsIf, Talk
+from tests.laws.talk import LONG, NARROW, Talk
 
 HOUSE = Path(__file__).parents[2]
 TRANSCRIPTS = pytest.mark.parametrize("transcript", ["keep", "compact"])
@@ -124,10 +124,8 @@ def words_of(values: dict[str, Any]) -> str:
 @pytest.mark.parametrize("how", ["at once", "one by one"])
 @pytest.mark.parametrize("node", NODES)
 async def test_of_a_thread_whose_messages_are_all_removed_nothing_is_left(
-    node: str | None, how: str, transcript: Any, unless_whole: SkipsIf
+    node: str | None, how: str, transcript: Any
 ) -> None:
-    # Any two of node, way and transcript meet.
-    unless_whole((how == "one by one") != ((transcript == "keep") == NODES.index(node) % 2))
     talk = Talk(context=replace(NARROW, transcript=transcript), memory={"enabled": False})
     talk.summaries.respond = lambda _: "They talked about quinces."
     for _ in range(15):

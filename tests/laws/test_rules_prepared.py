@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig
 
 from palimpsest import Context, PalimpsestMemory, PalimpsestSummary, build_graph, erase_thread, summarized_ids
 from tests.laws.life import varied
-from tests.laws.talk import DOORS, SkipsIf, Talk, erase_everything
+from tests.laws.talk import DOORS, Talk, erase_everything
 
 CONTEXT = Context(max_tokens=600, max_summary_tokens=60, reply_tokens=0, memory_tokens=0)
 MOST_WAITED = 60.0
@@ -179,9 +179,8 @@ async def test_one_that_does_not_stand_any_more_is_not_used(change: str, door: s
 @pytest.mark.parametrize("fails", [True, False])
 @pytest.mark.parametrize("door", DOORS)
 async def test_after_turns_go_on_within_the_budget_while_it_is_written_and_all_is_written_down_once(
-    door: str, fails: bool, unless_whole: SkipsIf
+    door: str, fails: bool
 ) -> None:
-    unless_whole(door != "graph" and fails == (door == DOORS[1]))
     chat = Chat(door, summarize="after")
     chat.may_end.clear()
     if fails:

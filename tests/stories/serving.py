@@ -25,6 +25,7 @@ _PROCESS = {
     "PYTHONPATH": str(PROJECT),
     "LANG": "C.UTF-8",
     "NO_COLOR": "1",
+    "SSL_CERT_DIR": str(PROJECT / "tests"),  # as in `conftest.py`
 }
 _SETTINGS = {
     "LANGSMITH_TRACING": "false",
