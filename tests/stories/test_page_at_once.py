@@ -200,6 +200,7 @@ def test_107_an_answer_that_was_whole_before_it_was_stopped_is_kept_as_far_as_it
     page.route("**/state", whole)
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_role("button", name="Send")).to_be_visible()
+    page.unroute_all(behavior="wait")
     say(page, "And now?")
     expect(answers(page).first).to_contain_text("0 1 2")
     assert any(each.startswith("0 1 2") for each in said(ada))
