@@ -70,8 +70,10 @@ def open_memory(
         given, transport = client_settings(shell), shell.transport
         url = place = url or given.url
         token = token or given.token
+    typed = click.get_current_context(silent=True)
+    otherwise = f"{NO_SERVER}{', or read this folder with --local' if typed and 'local' in typed.params else ''}"
     if not url:
-        raise Refused(f"no server of this folder runs: {NO_SERVER}, or read its files with --local")
+        raise Refused(f"no server of this folder runs: {otherwise}")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Refused(f"the server's URL must begin with http:// or https://, not {url!r}")
@@ -85,7 +87,7 @@ def open_memory(
         trust_env=not is_loopback(parts.hostname),
     ) as http:
         try:
-            yield MemoryClient(http, agent, place, local)
+            yield MemoryClient(http, agent, place, local, otherwise)
         except FieldLacking as lacking:
             raise Refused(f"{place} is no Palimpsest server, as its JSON tells: {NO_SERVER}") from lacking
 
@@ -110,12 +112,14 @@ class MemoryClient:
         agent: Whose memory of the user.
         place: Where it is, for people.
         is_local: Whether it is in this process, on the local files.
+        otherwise: What to do where nobody answers.
     """
 
     http: httpx.Client
     agent: str
     place: str
     is_local: bool = False
+    otherwise: str = NO_SERVER
 
     def ask(
         self, method: str, path: str, fields: Mapping[str, object] | None = None, content: "BinaryIO | None" = None
@@ -173,8 +177,7 @@ class MemoryClient:
                 if content:
                     content.seek(0)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            otherwise = f"{NO_SERVER}, or read this folder with --local"
-            raise Refused(f"no server answers at {self.place}: {cause_of(error) or otherwise}") from error
+            raise Refused(f"no server answers at {self.place}: {cause_of(error) or self.otherwise}") from error
         except httpx.TimeoutException as error:
             raise Refused(f"{self.place} did not answer in time; its log says more") from error
         except httpx.HTTPError as error:

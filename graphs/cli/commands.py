@@ -5,7 +5,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphs.cli.shell import YES, Json, Refused, Shell, asks, confirm_first, counted, examples_of_use, route
+from graphs.cli.shell import (
+    AGENT,
+    TOKEN,
+    URL,
+    YES,
+    Json,
+    Refused,
+    Shell,
+    asks,
+    confirm_first,
+    counted,
+    examples_of_use,
+    route,
+)
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
@@ -230,13 +243,9 @@ def _erasing(what: str, goes: Callable[[Json], str], seen: str, does: str, *name
         named: Which of them is erased.
     """
 
-    @asks(what, *named, YES, does=does)
+    # A server holds words in its own memory and files, too, so only a server erases.
+    @asks(what, *named, YES, where=(URL, TOKEN, AGENT), does=does)
     def command(memory: "MemoryClient", shell: Shell, yes: bool, **given: str) -> None:
-        if memory.is_local:
-            raise Refused(
-                "a server holds words in its own memory and files, too, so only the server erases: start `palimpsest "
-                "dev` and ask without --local"
-            )
         there = memory.get(seen.format(**given), thread=given.get("thread_id"))
         if what == "source":
             there = next((each for each in there["sources"] if each["name"] == given["source"]), None)
@@ -255,7 +264,8 @@ def _erasing(what: str, goes: Callable[[Json], str], seen: str, does: str, *name
 
 erase = click.Group(
     "erase",
-    help="Erase a fact, a thread, an import or everything, for good: no undo. (`facts delete` can be undone.)",
+    help="Erase a fact, a thread, an import or everything, for good: no undo. (`facts delete` can be undone.) "
+    "A server must run, as it has words in files of its own.",
     epilog=examples_of_use("erase fact fact_1a2b3c4d", "erase source chatgpt", "erase everything"),
     commands=[
         _erasing(

@@ -154,26 +154,31 @@ JSON = click.Option(
 
 
 def asks(
-    name: str, *typed: click.Parameter, shown: Sequence[str] = (), does: str = ""
+    name: str,
+    *typed: click.Parameter,
+    where: Sequence[click.Parameter] = (URL, TOKEN, AGENT, LOCAL),
+    shown: Sequence[str] = (),
+    does: str = "",
 ) -> Callable[[Run], click.Command]:
     """Return what makes a command of a function: with the options that say which memory it is about, which is opened.
 
     Args:
         name: What is typed for it.
         typed: What else is.
+        where: The options that say which memory.
         shown: Examples of its use.
         does: What it does; by default the function's docstring says so.
     """
 
     def decorate(run: Run) -> click.Command:
         @click.pass_obj
-        def command(shell: Shell, /, url: str, token: str, agent: str, local: bool, **given: Any) -> None:
+        def command(shell: Shell, /, url: str, token: str, agent: str, local: bool = False, **given: Any) -> None:
             from graphs.cli.client import open_memory  # with httpx and settings: a help does not wait for imports
 
             with open_memory(shell, url, token, agent, local) as memory:
                 run(memory, shell, **given)
 
-        params = [*typed, URL, TOKEN, AGENT, LOCAL, JSON]
+        params = [*typed, *where, JSON]
         return click.Command(
             name,
             callback=command,

@@ -71,7 +71,8 @@ def test_every_command_is_typed_here_or_has_tests_of_its_own() -> None:
 @pytest.mark.parametrize("name", LINES)
 def test_a_command_about_memory_says_which_memory_and_prints_json(name: str) -> None:
     options = {option for each in ALL[name].params for option in each.opts}
-    assert {"--url", "--token", "--agent", "--local", "--json"} <= options
+    assert {"--url", "--token", "--agent", "--json"} <= options
+    assert ("--local" in options) != name.startswith("erase ")
 
 
 def test_each_prints_one_json_value_and_ends_with_its_code(folder: Path) -> None:
