@@ -92,7 +92,7 @@ facts = click.Group(
         ),
         route(
             "add", "POST /facts", _show_fact,
-            "Add a fact, TEXT, as one short sentence. One that is known already is shown as it is.",
+            "Add a fact, TEXT, as one short sentence. One that is known already takes over a pin and an end.",
             click.Argument(["content"], metavar="TEXT"),
             click.Option(["--category"], default="knowledge", help=CATEGORY.help), CONFIDENCE, EXPIRES,
             click.Option(["--pin", "pinned"], is_flag=True, help="Show it first, and never let others push it out."),

@@ -50,7 +50,7 @@ def create(
     pinned: bool = False,
     expires_at: str = "",
 ) -> Fact:
-    """Add a fact and return it; one that is already known is returned as it is, and counted as confirmed.
+    """Add a fact and return it; one that is known already counts as confirmed, and takes over a pin and an end.
 
     One that reads as an order to the assistant, or may hold a secret, is quarantined: it waits for `release`.
 
@@ -71,7 +71,8 @@ def create(
     until, said = checked_expiry(expires_at), given["content"]
     is_suspect = admitted(said, "content") is not None or facts.control.secrets.are_in(said)
     status: Status = "quarantined" if is_suspect and not facts.saying(said) else "active"
-    return write(facts, Fact(**given, created_at=facts.now, updated_at=facts.now, status=status, valid_to=until))
+    fact = write(facts, Fact(**given, created_at=facts.now, updated_at=facts.now, status=status, valid_to=until))
+    return update(facts, fact.id, pinned=pinned or None, expires_at=expires_at or None, source=source)
 
 
 def write(facts: FactSet, draft: Fact) -> Fact:

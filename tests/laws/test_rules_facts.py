@@ -381,3 +381,12 @@ async def test_a_pinned_fact_is_shown_first_whatever_is_asked() -> None:
     for text in ("Good morning!", "What do I own?", "Suggest a snack.", "Which thing of which shop?"):
         await talk.say(text, thread=text)
         assert re.findall(r"^- \[.*", talk.shown(), re.MULTILINE)[0] == "- [knowledge | 1.00] Is allergic to peanuts"
+
+
+async def test_a_fact_that_is_added_again_takes_over_a_pin_and_an_end() -> None:
+    person, fact = Person(), {"content": "Is in Oslo", "category": "context"}
+    asked: list[dict[str, object]] = [{}, {"pinned": True}, {"expires_at": "2999-12-31"}, {}]
+    added = [await person.api("POST", "/facts", {**fact, **more}, 201) for more in asked]
+    assert len({each["id"] for each in added}) == 1
+    ended = (True, "2999-12-31")
+    assert [(each["pinned"], each["valid_to"]) for each in added] == [(False, ""), (True, ""), ended, ended]

@@ -184,7 +184,7 @@ def unconfirmed(call: Call, facts: Sequence[Fact], said: Mapping[str, Confirmati
 
 @router.answers("POST /facts", 409, status_code=201, shown=FactView)
 async def add_fact(call: AgentCall, new: NewFact) -> Fact:
-    """Add a fact; one that is already known is answered as it is, and one that waits for your yes says why (`held`)."""
+    """Add a fact; a known one takes over a pin and an end, and one that waits for your yes says why (`held`)."""
     return await call.facts.acreate(**new.model_dump(), source="api")
 
 
