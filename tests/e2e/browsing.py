@@ -62,9 +62,9 @@ def chromium() -> Iterator[Any]:
     from playwright import sync_api
 
     with sync_api.sync_playwright() as driver:
-        # The sandbox wants a user namespace, which containers do not give to root.
+        # The sandbox wants a user namespace, which containers do not give to root; a GPU that is none takes CPU.
         beside = dict[str, str | float | bool](ENVIRONMENT) if ENVIRONMENT else None
-        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"], env=beside)
+        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"], env=beside)
         if ENVIRONMENT:
             try:
                 browser.new_page().goto("data:text/html,<p>It runs.</p>")
