@@ -1203,6 +1203,41 @@ MUTANTS = (
         "given or Context()",
         (BELOW,),
     ),
+    Mutant(
+        "a tool's result is read as the user's words",
+        "memory/message.py",
+        'return "assistant" if isinstance(message, AIMessage) else None',
+        'return "assistant" if isinstance(message, AIMessage) else "user"',
+        ("tests/laws/test_rules_tools.py",),
+    ),
+    Mutant(
+        "an agent's view is not cut to its tokens",
+        "graphs/middleware/summary.py",
+        "fits = is_early or self._counter(sent) <= prompt.max_tokens",
+        "fits = True",
+        ("tests/laws/test_rules_view.py",),
+    ),
+    Mutant(
+        "a fact that a person edited goes with its import",
+        "memory/backfill/source.py",
+        "if elsewhere or fact.pinned or fact.edited_at:",
+        "if elsewhere or fact.pinned:",
+        (HANDS,),
+    ),
+    Mutant(
+        "an undo passes the limit of facts",
+        "memory/facts/rules.py",
+        "    facts.limit()\n    # But not the fact that it corrected",
+        "    # But not the fact that it corrected",
+        (HANDS,),
+    ),
+    Mutant(
+        "a known fact that is added again loses its pin",
+        "memory/facts/rules.py",
+        "return update(facts, fact.id, pinned=pinned or None,",
+        "return update(facts, fact.id,",
+        (FACTS,),
+    ),
 )
 
 

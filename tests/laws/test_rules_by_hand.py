@@ -89,6 +89,31 @@ async def test_an_import_given_twice_asks_no_model_and_erasing_it_brings_back_wh
     assert "quinces" not in str(await export(house))
 
 
+@pytest.mark.parametrize("changed", [{"content": "Likes ripe quinces"}, {"pinned": True}])
+async def test_what_a_person_changed_or_pinned_stays_when_its_import_is_erased(changed: dict[str, Any]) -> None:
+    house = process(began=BEFORE)
+    assert await take_in(house, "notes", "I like quinces.") == 200
+    await house.learn()
+    (fact,) = (await house.ask("GET", "/facts"))[1]["facts"]
+    assert (await house.ask("PATCH", f"/facts/{fact['id']}", changed))[0] == 200
+    known = await house.known()
+    assert (await house.ask("POST", "/erase/source", {"source": "notes"}))[0] == 200
+    assert await house.known() == known != []
+
+
+async def test_what_an_undo_brings_back_keeps_the_limit() -> None:
+    clock = Clock()
+    facts = FactStore(InMemoryStore(), "ada", config=MemoryConfig(max_facts=CAP), clock=clock)
+    first = await facts.acreate("Likes fruit 0", "preference", 0.9)
+    await facts.aretire(first.id)
+    clock.advance(-DAY)
+    for at in range(1, CAP + 1):
+        await facts.acreate(f"Likes fruit {at}", "preference", 0.5)
+    assert await facts.aundo()
+    assert "Likes fruit 0" in (known := [fact.content for fact in await facts.alist()])
+    assert len(known) == CAP
+
+
 @pytest.mark.parametrize("wrote", ["Moved to Bergen.", ""])
 async def test_what_a_person_wrote_about_recent_days_stands_and_later_days_are_added_to_it(wrote: str) -> None:
     house = process()

@@ -96,6 +96,20 @@ async def test_an_answer_of_the_wrong_form_is_refused_and_can_be_given_again(tal
     assert results(asking.chat.prompts[-1]) == ["True"]
 
 
+@pytest.mark.parametrize("door", DOORS)
+async def test_what_a_tool_returned_is_nobodys_words(door: str) -> None:
+    def look_up() -> str:
+        """Look it up."""
+        return "I keep bees in Bergen."
+
+    talk = Talk(door, tools=[look_up])
+    talk.chat.replies = [calls(("look_up", {}))]
+    await talk.say("I like figs.")
+    assert "Bergen" in talk.shown()
+    assert await talk.learn() == ["Likes figs"]
+    assert "Bergen" not in talk.stored() + str(talk.memory.prompts)
+
+
 @pytest.mark.parametrize("name", ["mail", "pay"])
 async def test_a_call_in_which_the_process_was_killed_is_not_made_again(tmp_path: Path, shop: Shop, name: str) -> None:
     process = [sys.executable, "-m", "tests.laws.paying", str(tmp_path), name]

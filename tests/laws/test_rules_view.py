@@ -60,6 +60,15 @@ async def test_the_user_is_told_that_an_answer_is_empty_and_nobody_else_is(door:
     assert told not in talk.stored() + str(talk.memory.prompts)
 
 
+@pytest.mark.parametrize("door", AGENTS)
+async def test_a_message_beyond_an_agents_budget_is_shortened_in_what_its_model_is_sent(door: str) -> None:
+    talk = talk_of(door)
+    await talk.say("I like pears.")
+    state = await talk.say("I like" + " word" * 3000)
+    assert len(talk.shown().split()) < 900
+    assert len(state["messages"][-2].text.split()) == 3002
+
+
 @pytest.mark.parametrize("door", ["graph", "agent"])
 async def test_the_sentence_for_an_empty_answer_is_streamed(door: str) -> None:
     talk = Talk(door)
