@@ -27,6 +27,7 @@ KEPT_SECONDS = 7 * 86_400
 """Longer than any run that was going on when its thread was deleted."""
 
 _SAVE_SECONDS = 10.0  # how long a reader, or what a task wrote, waits for its thread's checkpoint
+_FIRST_SECONDS = 0.1  # how long what was written waits for a first one that nobody saves yet
 _NEXT_STEPS = 8  # so many of the event loop at most, and LangGraph saves what waited for the end of a save
 
 Execute = Callable[..., Awaitable[list[Any]]]
@@ -117,14 +118,17 @@ class DurableSaver(BaseCheckpointSaver[str]):
         It waits for what is being saved of the thread: a run that was stopped saves on, and who went on beside that
         would lose what was said in it.
         """
-        thread_id = thread_named(config)
+        await self._settled(thread_named(config))
+        return before_next(await super(DurableSaver, await self._reader()).aget_tuple(config))
+
+    async def _settled(self, thread_id: str) -> None:
+        """Return once nothing of a thread is being saved, or after a while."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_SAVE_SECONDS):
                 while saving := [end for thread, end in self._saving if thread == thread_id]:
                     await asyncio.wait(saving)
                     for _ in range(_NEXT_STEPS):
                         await asyncio.sleep(0)
-        return before_next(await super(DurableSaver, await self._reader()).aget_tuple(config))
 
     async def alist(
         self,
@@ -174,18 +178,20 @@ class DurableSaver(BaseCheckpointSaver[str]):
         """Save what one task wrote, all of it or nothing; nothing if its thread was deleted meanwhile.
 
         It waits for its thread's first checkpoint, which names the user: an erase finds a user's threads by that alone.
+        Where nobody saves that, it waits for what is written here, as behind a `Command` that begins a thread.
         """
         thread_id = thread_named(config)
-        for _ in range(2):
+        for has_waited in (False, True):
             first = self._beginning.setdefault(thread_id, asyncio.Event())
             async with self._save(thread_id) as (saver, execute):
                 is_dead, is_begun = await self._fate(execute, config)
-                if is_begun and not is_dead:
+                if (is_begun or has_waited) and not is_dead:
                     await super(DurableSaver, saver).aput_writes(config, writes, task_id, task_path)
             if is_begun or is_dead:
                 break
+            await self._settled(thread_id)
             with suppress(TimeoutError):
-                async with asyncio.timeout(_SAVE_SECONDS):
+                async with asyncio.timeout(_FIRST_SECONDS):
                     await first.wait()
         self._wake(thread_id)
 

@@ -15,7 +15,9 @@ from blockbuster import blockbuster_ctx
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointMetadata, empty_checkpoint
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
+from langgraph.types import Command
 
 from graphs.persistence.postgres import DatabaseAway
 from graphs.persistence.postgres_saver import checkpoints_at, open_postgres_checkpointer
@@ -75,6 +77,18 @@ async def test_who_goes_on_sees_what_a_stopped_run_still_saves(saver: Any) -> No
     await saving
     assert found is not None
     assert found.checkpoint["id"] == second["id"]
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+async def test_a_command_may_begin_a_thread(saver: Any, durability: Any) -> None:
+    """LangGraph saves the first checkpoint once what the command wrote is saved."""
+    kept = list[str]()
+    for each in (InMemorySaver(), saver):
+        graph = delta_graph(each)
+        await graph.ainvoke(Command(update={"log": ["one"]}, goto="answer"), on("thread"), durability=durability)
+        kept += [str((await graph.aget_state(on("thread"))).values["log"])]
+    assert kept[0] == kept[1]
+    assert "one" in kept[0]
 
 
 async def test_deleting_an_old_run_never_loses_what_a_delta_channel_is_replayed_from(saver: Any) -> None:
