@@ -81,7 +81,7 @@ def _check_model(name: str, settings: Settings, environ: Mapping[str, str], asks
     if not asks:
         return f"{named}, not asked"
     if why := ask_model(environ, name):
-        raise Refused(f"{named}: {why} Set what it names in .env, and ask the doctor again.")
+        raise Refused(f"{named}: {why} Mend that, and ask the doctor again.")
     return f"{named} answers"
 
 
