@@ -97,6 +97,16 @@ class Together(LoadScopeScheduling):
             return test.partition("[")[2].partition("-")[0]
         return file if "/stories/" in file or file.endswith("/test_costs.py") else nodeid
 
+    def _assign_work_unit(self, node: Any) -> None:
+        # Stories wait for servers and browsers, so one worker uses the cores meanwhile, and takes stories last.
+        stories = [scope for scope in self.workqueue if "/stories/" in scope] if node is self.nodes[0] else []
+        for scope in stories:
+            self.workqueue.move_to_end(scope)
+        super()._assign_work_unit(node)
+        for scope in reversed(stories):
+            if scope in self.workqueue:
+                self.workqueue.move_to_end(scope, last=False)
+
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Together | None:
     return Together(config, log) if config.getoption("dist") == "loadgroup" else None
