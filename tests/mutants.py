@@ -1238,6 +1238,13 @@ MUTANTS = (
         "return update(facts, fact.id,",
         (FACTS,),
     ),
+    Mutant(
+        "receipts are kept without end",
+        "memory/updates/receipts.py",
+        "[:-MAX_RECEIPTS]",
+        "[:0]",
+        ("tests/laws/test_rules_updates.py",),
+    ),
 )
 
 

@@ -223,6 +223,18 @@ async def test_an_update_that_cannot_be_written_is_told_as_failed_and_the_next_c
     assert await learn(house) == (3, ["Likes figs", "Likes tea"], 0)
 
 
+async def test_the_newest_hundred_receipts_are_kept() -> None:
+    house = process()
+    for at in range(103):
+        house.clock.advance(1)
+        await house.say(f"T{at}", "Good day.")
+        if at in (2, 102):
+            await house.learn()
+    kept = (await house.ask("GET", "/receipts"))[1]["receipts"]
+    assert len(kept) == 100
+    assert {each["thread_id"] for each in kept}.isdisjoint({"T0", "T1", "T2"})
+
+
 async def test_a_sweep_reads_what_was_said_to_each_agent_of_a_user() -> None:
     house = process()
     agents = ("one", "two", "three")
