@@ -1245,6 +1245,13 @@ MUTANTS = (
         "[:0]",
         ("tests/laws/test_rules_updates.py",),
     ),
+    Mutant(
+        "what holds no longer stays active",
+        "memory/facts/rules.py",
+        "over = [fact for fact in facts.active() if is_over(fact, now)]",
+        "over = []",
+        (FACTS,),
+    ),
 )
 
 

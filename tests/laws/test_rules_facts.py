@@ -323,6 +323,9 @@ async def test_what_holds_no_longer_is_shown_to_no_model() -> None:
     assert "Is in Oslo" in await person.recalled("Where am I?")
     person.clock.advance(6 * DAY)
     assert "Is in Oslo" not in await person.recalled("Where am I now?")
+    await person.service.aclean(person.store)
+    assert (await person.api("GET", "/facts"))["total"] == 0
+    assert [fact["content"] for fact in (await person.api("GET", "/facts?status=ended"))["facts"]] == ["Is in Oslo"]
 
 
 async def test_a_process_that_knows_old_lines_shows_none_that_went_meanwhile() -> None:

@@ -77,17 +77,6 @@ def test_an_edit_is_not_taken_back_to_what_another_fact_says_by_now(memory: Reme
     assert memory.says() == {fact_id: "Lives in Bergen", twin: "Lives in Oslo"}
 
 
-def test_restoring_keeps_the_limit(memory: Remembered) -> None:
-    first = memory.add("fact 0")
-    memory.retire(first)
-    for number in range(1, 6):
-        memory.clock.advance(-0.1)
-        memory.facts.create(f"fact {number}", "goal", 0.5)
-    memory.undo()
-    assert len(memory.says()) == CONFIG.max_facts
-    assert first in memory.says()
-
-
 def first(memory: Remembered) -> str | None:
     return next(iter(sorted(memory.says())), None)
 
