@@ -1252,6 +1252,13 @@ MUTANTS = (
         "over = []",
         (FACTS,),
     ),
+    Mutant(
+        "what nobody decides waits for ever",
+        "memory/facts/rules.py",
+        "lapsed = [fact for fact in facts.rows.values() if facts.has_lapsed(fact)]",
+        "lapsed = []",
+        (FACTS,),
+    ),
 )
 
 

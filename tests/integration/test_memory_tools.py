@@ -213,13 +213,8 @@ async def test_a_tool_reaches_nobody_elses_memory() -> None:
     assert talk.remembered() == ["Likes figs"]
 
 
-async def test_what_a_tool_returned_is_never_learned_from() -> None:
+async def test_what_a_tool_returned_is_not_remembered() -> None:
     talk = Asked()
     journal(talk.store, "I keep bees in Flåm.")
-    await talk.told("What do I keep?", calls("search_memory", query="bees"))
-    assert any(isinstance(message, ToolMessage) and "Flåm" in message.text for message in talk.chat.prompts[-1])
-    await talk.service.adrain(talk.store, ADA)
-    assert talk.memory.prompts
-    assert "Flåm" not in str(talk.memory.prompts)
     call = calls("remember", content="Keeps bees in Flåm", category="knowledge")
     assert "only what the user said" in await talk.told("What do I keep?", calls("search_memory", query="bees"), call)

@@ -113,6 +113,18 @@ async def test_what_waits_is_shown_and_found_and_used_by_nothing_before_the_yes(
     assert f"Has {what}" in await person.recalled("So what do I have on Mondays?")
 
 
+async def test_what_nobody_decides_ends_with_a_sweep_and_said_again_it_waits_again() -> None:
+    person = Person(memory={"approval_days": 30})
+    await person.asks_about("sensitive")
+    await person.learns("I have insulin")
+    assert len(await person.waiting()) == 1
+    person.clock.advance(30 * DAY)
+    await person.service.aclean(person.store)
+    assert await person.waiting() == []
+    await person.learns("I have insulin", thread="later")
+    assert len(await person.waiting()) == 1
+
+
 async def test_no_line_tells_what_waits_though_it_was_said_before_anybody_was_asked() -> None:
     person = Person()
     await person.learns("My insulin lies beside the butter")

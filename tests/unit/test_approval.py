@@ -108,14 +108,6 @@ def test_a_yes_in_other_words_lets_no_message_tell_the_first_ones(person: Person
     assert run(person.store, forgotten_messages(ADA, "other", ["m5"])) == {"m5"}
 
 
-def test_what_nobody_decides_ends_with_a_sweep_and_said_again_it_waits_again(person: Person) -> None:
-    person.says(DIABETES)
-    person.clock.advance(30 * DAY)
-    assert run(person.store, clean(ADA, person.config, person.clock()))["lapsed"] == 1
-    person.says(DIABETES, message="m9")
-    assert person.waits() == [DIABETES]
-
-
 def test_what_nobody_decides_ends_with_the_next_update_also_where_nothing_sweeps(person: Person) -> None:
     person.says(DIABETES)
     person.clock.advance(30 * DAY)
