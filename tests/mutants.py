@@ -1259,6 +1259,41 @@ MUTANTS = (
         "lapsed = []",
         (FACTS,),
     ),
+    Mutant(
+        "a user writes into another user's part of the store",
+        "graphs/server/permissions.py",
+        "if namespace[:2] != own:",
+        "if namespace[:1] != own[:1]:",
+        ("tests/rules/test_permissions.py",),
+    ),
+    Mutant(
+        "a user writes what only memory writes",
+        "graphs/server/permissions.py",
+        "namespace[3] in EDITABLE_KINDS",
+        "True",
+        ("tests/rules/test_permissions.py",),
+    ),
+    Mutant(
+        "a user publishes an assistant to all",
+        "graphs/server/permissions.py",
+        "if OPERATOR not in ctx.permissions:",
+        "if False:",
+        ("tests/rules/test_permissions.py",),
+    ),
+    Mutant(
+        "a user calls an assistant the system's",
+        "graphs/server/permissions.py",
+        'metadata.pop("created_by", None)',
+        "pass",
+        ("tests/rules/test_permissions.py",),
+    ),
+    Mutant(
+        "another web site has a browser ask",
+        "graphs/server/api/guard.py",
+        "if origin is not None and origin not in allowed",
+        "if False and origin not in allowed",
+        ("tests/rules/test_guard.py",),
+    ),
 )
 
 

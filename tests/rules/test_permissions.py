@@ -4,7 +4,7 @@ import pytest
 from langgraph_sdk import Auth
 
 from graphs.server.authenticate import User
-from graphs.server.permissions import authorize, make_auth
+from graphs.server.permissions import OPERATOR, authorize, make_auth
 from memory.namespaces import Owner, user_root
 
 ADA = Owner.of("ada")
@@ -49,6 +49,13 @@ async def test_what_no_rule_knows_is_denied() -> None:
 async def test_a_thread_in_no_known_mode_is_refused_with_the_field(mode: object) -> None:
     detail = await refused(authorize, asks("threads", "update"), {"metadata": {"memory_mode": mode}}, status=422)
     assert "metadata.memory_mode must be one of normal, read_only, incognito" in detail
+
+
+@pytest.mark.parametrize("permissions", [(), (OPERATOR,)])
+async def test_what_is_made_is_its_makers_and_only_an_operator_publishes_an_assistant(permissions: tuple[str]) -> None:
+    value = {"metadata": {"owner": "eve", "created_by": "system", "published": "true"}}
+    assert await authorize(asks("assistants", "create", *permissions), value) == {"owner": "ada"}
+    assert value["metadata"] == {"owner": "ada", **({"published": "true"} if permissions else {})}
 
 
 @pytest.mark.parametrize("action", ["get", "search", "put", "delete", "list_namespaces"])
