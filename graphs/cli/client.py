@@ -41,6 +41,12 @@ def client_settings(shell: Shell) -> ClientSettings:
     return given if given.url else replace(given, url=address_of(given.data_dir))
 
 
+def _without_server() -> str:
+    """Return what to do where no server answers; not every command has `--local`."""
+    command = click.get_current_context(silent=True)
+    return f"{NO_SERVER}, or read this folder with --local" if command and "local" in command.params else NO_SERVER
+
+
 @contextlib.contextmanager
 def open_memory(
     shell: Shell, url: str | None = None, token: str | None = None, agent: str = "default", local: bool = False
@@ -70,10 +76,8 @@ def open_memory(
         given, transport = client_settings(shell), shell.transport
         url = place = url or given.url
         token = token or given.token
-    typed = click.get_current_context(silent=True)
-    otherwise = f"{NO_SERVER}{', or read this folder with --local' if typed and 'local' in typed.params else ''}"
     if not url:
-        raise Refused(f"no server of this folder runs: {otherwise}")
+        raise Refused(f"no server of this folder runs: {_without_server()}")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Refused(f"the server's URL must begin with http:// or https://, not {url!r}")
@@ -87,7 +91,7 @@ def open_memory(
         trust_env=not is_loopback(parts.hostname),
     ) as http:
         try:
-            yield MemoryClient(http, agent, place, local, otherwise)
+            yield MemoryClient(http, agent, place, local)
         except FieldLacking as lacking:
             raise Refused(f"{place} is no Palimpsest server, as its JSON tells: {NO_SERVER}") from lacking
 
@@ -112,14 +116,12 @@ class MemoryClient:
         agent: Whose memory of the user.
         place: Where it is, for people.
         is_local: Whether it is in this process, on the local files.
-        otherwise: What to do where nobody answers.
     """
 
     http: httpx.Client
     agent: str
     place: str
     is_local: bool = False
-    otherwise: str = NO_SERVER
 
     def ask(
         self, method: str, path: str, fields: Mapping[str, object] | None = None, content: "BinaryIO | None" = None
@@ -177,7 +179,7 @@ class MemoryClient:
                 if content:
                     content.seek(0)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise Refused(f"no server answers at {self.place}: {cause_of(error) or self.otherwise}") from error
+            raise Refused(f"no server answers at {self.place}: {cause_of(error) or _without_server()}") from error
         except httpx.TimeoutException as error:
             raise Refused(f"{self.place} did not answer in time; its log says more") from error
         except httpx.HTTPError as error:

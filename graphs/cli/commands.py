@@ -5,20 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphs.cli.shell import (
-    AGENT,
-    TOKEN,
-    URL,
-    YES,
-    Json,
-    Refused,
-    Shell,
-    asks,
-    confirm_first,
-    counted,
-    examples_of_use,
-    route,
-)
+from graphs.cli.shell import YES, Json, Refused, Shell, asks, confirm_first, counted, examples_of_use, route
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
@@ -244,7 +231,7 @@ def _erasing(what: str, goes: Callable[[Json], str], seen: str, does: str, *name
     """
 
     # A server holds words in its own memory and files, too, so only a server erases.
-    @asks(what, *named, YES, where=(URL, TOKEN, AGENT), does=does)
+    @asks(what, *named, YES, has_local=False, does=does)
     def command(memory: "MemoryClient", shell: Shell, yes: bool, **given: str) -> None:
         there = memory.get(seen.format(**given), thread=given.get("thread_id"))
         if what == "source":

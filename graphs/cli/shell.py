@@ -156,7 +156,7 @@ JSON = click.Option(
 def asks(
     name: str,
     *typed: click.Parameter,
-    where: Sequence[click.Parameter] = (URL, TOKEN, AGENT, LOCAL),
+    has_local: bool = True,
     shown: Sequence[str] = (),
     does: str = "",
 ) -> Callable[[Run], click.Command]:
@@ -165,7 +165,7 @@ def asks(
     Args:
         name: What is typed for it.
         typed: What else is.
-        where: The options that say which memory.
+        has_local: Whether it can do without a server.
         shown: Examples of its use.
         does: What it does; by default the function's docstring says so.
     """
@@ -178,7 +178,7 @@ def asks(
             with open_memory(shell, url, token, agent, local) as memory:
                 run(memory, shell, **given)
 
-        params = [*typed, *where, JSON]
+        params = [*typed, URL, TOKEN, AGENT, *[LOCAL] * has_local, JSON]
         return click.Command(
             name,
             callback=command,
