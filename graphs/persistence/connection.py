@@ -34,14 +34,17 @@ async def emptying(path: Path) -> AsyncIterator[asyncio.Event]:
     The log is emptied within seconds, or as soon as nobody reads from it, at the latest when the last process closes
     the file. The log of a killed process is emptied when the file is opened next.
     """
-    has_deleted, log = asyncio.Event(), path.with_name(f"{path.name}-wal")
+    has_deleted, is_free, log = asyncio.Event(), asyncio.Lock(), path.with_name(f"{path.name}-wal")
     if await asyncio.to_thread(lambda: log.exists() and log.stat().st_size > 0):
         has_deleted.set()
-    again = asyncio.create_task(_empty_again_and_again(path, has_deleted))
+    again = asyncio.create_task(_empty_again_and_again(path, has_deleted, is_free))
     try:
         yield has_deleted
     finally:
-        again.cancel()
+        try:
+            await is_free.acquire()  # a thread that was left behind would have the file open when this has ended
+        finally:
+            again.cancel()
         await asyncio.wait({again})
         if has_deleted.is_set():
             with tolerated(logger, "the log of %s could not be emptied", path.name):
@@ -49,15 +52,16 @@ async def emptying(path: Path) -> AsyncIterator[asyncio.Event]:
                     logger.warning("the log of %s is not emptied yet: another process reads the file", path.name)
 
 
-async def _empty_again_and_again(path: Path, has_deleted: asyncio.Event) -> None:
+async def _empty_again_and_again(path: Path, has_deleted: asyncio.Event, is_free: asyncio.Lock) -> None:
     pause = SOON_SECONDS
     while await has_deleted.wait():
         await asyncio.sleep(pause)
         has_deleted.clear()  # what is deleted from here on has its own turn
         is_emptied = False
         try:
-            with tolerated(logger, "the log of %s could not be emptied", path.name):
-                is_emptied = await asyncio.to_thread(_empty, path)
+            async with is_free:
+                with tolerated(logger, "the log of %s could not be emptied", path.name):
+                    is_emptied = await asyncio.to_thread(_empty, path)
         finally:
             if not is_emptied:
                 has_deleted.set()
