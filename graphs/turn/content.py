@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage
 
 from memory.context.tokens import media_kind
-from memory.message import changed
+from memory.message import TEXT_TYPES, changed
 
 Block = dict[str, Any]
 Message = TypeVar("Message", bound=BaseMessage)
@@ -21,7 +21,7 @@ _NOTED = frozenset({SOURCES_KEY, TOKENS_KEY})
 
 NOTHING_SENT = "[{kind} left out: nothing was sent with it]"
 
-_TEXT_TYPES = frozenset({"text", "input_text", "output_text", "text-plain"})
+_TEXT_TYPES = frozenset({*TEXT_TYPES, "text-plain"})
 _NESTED = ("image_url", "input_audio", "file", "source")
 _DATA = ("base64", "data", "file_data", "result")
 _URL = ("url", "file_url", "file_uri", "fileUri")

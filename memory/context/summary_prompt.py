@@ -11,7 +11,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from memory import text
 from memory.context.budget import shorten_text
 from memory.context.tokens import TokenCounter, media_kind
-from memory.context.turns import in_turns
+from memory.context.turns import blocks_of, in_turns
 
 Prompt = str | ChatPromptTemplate
 """A prompt's words, or a template with the placeholder `messages` as langmem takes it."""
@@ -73,7 +73,8 @@ def in_portions(messages: Sequence[BaseMessage], limit: int, counter: TokenCount
 def _plain(message: BaseMessage) -> BaseMessage:
     """Return a message as text only: calls and media would be refused where their results or senders are missing."""
     kind = next((kind for kind in (HumanMessage, SystemMessage) if isinstance(message, kind)), AIMessage)
-    said = text.without_middle(str(message.text))
+    texts = (block.get("text") for block in blocks_of(message.content))
+    said = text.without_middle("".join(each for each in texts if isinstance(each, str)))
     if isinstance(message, HumanMessage) and (name := text.fit_name(message.name or "")):
         said = f"{name}: {said}"
     parts = [f"[result of {message.name or 'a tool'}] {said}" if isinstance(message, ToolMessage) else said]

@@ -53,6 +53,13 @@ def dialogue(talk: Talk) -> str:
     return talk.memory.prompts[-1][-1].text.partition("Messages:")[2]
 
 
+@pytest.mark.parametrize("kind", [{"type": "input_text"}, {}])
+async def test_what_the_user_writes_in_a_form_of_openai_is_learned(kind: dict[str, str]) -> None:
+    talk = Talk()
+    await talk.run({"messages": [HumanMessage([{**kind, "text": "I like figs."}])]}, talk.who())
+    assert await talk.learn() == ["Likes figs"]
+
+
 async def test_of_several_people_only_the_user_s_words_are_facts(door: str, tmp_path: Path) -> None:
     talk = Talk(door)
     for name, text in ROOM:
@@ -186,6 +193,16 @@ def test_a_summary_tells_who_said_what() -> None:
         )
     assert "User: Carla: I like figs." in ours.prompts[0][0].text
     assert "Carla: I like figs." in template.prompts[0][0].text
+
+
+@pytest.mark.parametrize("kind", [{"type": "input_text"}, {"type": "text-plain"}, {}])
+def test_a_summary_is_of_text_in_every_form(kind: dict[str, str]) -> None:
+    told, model = [HumanMessage([{**kind, "text": "I like figs."}], id="1")], RecordingModel(replies=["They talked."])
+    summarize_messages(
+        [*told, HumanMessage("Bye.", id="2")], running_summary=None, model=model, max_tokens=20, max_summary_tokens=5,
+        max_tokens_before_summary=1, token_counter=lambda given: 9 * len([*given]),
+    )  # fmt: skip
+    assert "User: I like figs." in model.prompts[0][0].text
 
 
 def test_imports_and_exports_keep_the_names(tmp_path: Path) -> None:
