@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 from urllib.parse import quote
 
 import httpx
-from starlette.requests import HTTPConnection
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 Guard = Callable[[HTTPConnection], Awaitable[ASGIApp | None]]
 """Returns what answers a request, or `None` where it may pass."""
@@ -36,6 +36,20 @@ def is_in_process(scope: Scope) -> bool:
     set: it is no part of the path that was asked for.
     """
     return f"{scope.get('root_path') or ''}/".startswith("/noauth/")
+
+
+async def whole_body(scope: Scope, receive: Receive) -> tuple[bytes, Receive] | None:
+    """Return a request's body, and what hands it on as if nobody had read it; `None` if its sender is gone."""
+    try:
+        body = await Request(scope, receive).body()
+    except ClientDisconnect:
+        return None
+    whole: list[Message] = [{"type": "http.request", "body": body}]
+
+    async def again() -> Message:
+        return whole.pop() if whole else await receive()
+
+    return body, again
 
 
 async def get(app: ASGIApp, scope: Scope, path: str) -> tuple[int, bytes]:

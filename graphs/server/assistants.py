@@ -10,11 +10,10 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
-from starlette.requests import ClientDisconnect, Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from graphs.server.api.guard import from_validation
-from graphs.server.asgi import get
+from graphs.server.asgi import get, whole_body
 from graphs.server.permissions import assistant_of_graph
 from graphs.turn.context import Context
 from memory.door import tolerated
@@ -51,10 +50,9 @@ class AssistantContexts:
         if path is None or scope["method"] != ("PATCH" if path["id"] else "POST"):
             await self._app(scope, receive, send)
             return
-        try:
-            body = await Request(scope, receive).body()
-        except ClientDisconnect:
+        if (read := await whole_body(scope, receive)) is None:
             return
+        body, again = read
         try:
             given = from_json(body)
         except ValueError:  # the server says what is wrong
@@ -69,11 +67,6 @@ class AssistantContexts:
                 if await self._takes_context(scope, f"{path['root']}/assistants/{assistant}/schemas"):
                     await from_validation(wrong).response()(scope, receive, send)
                     return
-        whole: list[Message] = [{"type": "http.request", "body": body}]
-
-        async def again() -> Message:
-            return whole.pop() if whole else await receive()
-
         await self._app(scope, again, send)
 
     async def _takes_context(self, scope: Scope, schemas: str) -> bool:

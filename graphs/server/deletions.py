@@ -14,11 +14,12 @@ from uuid import UUID
 
 from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
+from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphs.process.identity import as_server
-from graphs.server.asgi import get
+from graphs.server.asgi import get, whole_body
 from graphs.server.threads import all_pages, rows_of
 from graphs.turn.state import MEMORY_KEY
 from memory.context.running_summary import state_of
@@ -80,7 +81,7 @@ class Deletions:
 
 
 class DeletionDoor:
-    """Records who asks for a thread to be deleted, lets the server decide, and carries out what it grants.
+    """Records who asks for threads to be deleted or pruned, lets the server decide, and carries out what it grants.
 
     The answer waits until what memory learned from the thread is erased. Only a thread that the caller may read is
     recorded: nobody can make a record of another user's.
@@ -95,14 +96,22 @@ class DeletionDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        is_deletion = scope["type"] == "http" and scope["method"] == "DELETE" and not by_retention.get()
-        root, *below = scope["path"].removesuffix("/").rsplit("/", 2) if is_deletion else ("",)
-        if len(below) < 2 or below[0] not in ("threads", "assistants"):
+        is_looked_at = scope["type"] == "http" and scope["method"] in ("DELETE", "POST") and not by_retention.get()
+        root, *below = scope["path"].removesuffix("/").rsplit("/", 2) if is_looked_at else ("",)
+        many = below == ["threads", "prune"]
+        if len(below) < 2 or below[0] not in ("threads", "assistants") or many != (scope["method"] == "POST"):
             await self._app(scope, receive, send)
             return
-        kind, named = below
+        if many:
+            if (read := await whole_body(scope, receive)) is None:
+                return
+            body, receive = read
+            doomed = _pruned(body)
+        else:
+            doomed = await _doomed(scope, *below)
+        is_sure = below[0] == "threads" and not many
         deletions, asked = await self._deletions(), list[Deletion]()
-        for thread_id in await _doomed(scope, kind, named):
+        for thread_id in doomed:
             status, _ = await get(self._app, scope, f"{root}/threads/{thread_id}")
             # Recorded before the server decides: a crash after its answer must not lose what was granted.
             if status == 200:
@@ -115,8 +124,9 @@ class DeletionDoor:
         async def answer(message: Message) -> None:
             status = message.get("status", 500)  # after a 5xx the sweep finds out
             for record in asked if status < 500 else ():
-                # An assistant goes with those of its threads that the server lets the caller delete; others live on.
-                if status < 300 and (kind == "threads" or not await is_there(record.thread_id)):
+                # An assistant goes with those of its threads that the server lets the caller delete. Others live on, as
+                # those do of which only the latest state is kept.
+                if status < 300 and (is_sure or not await is_there(record.thread_id)):
                     await deletions.carry_out(record)
                 else:
                     await deletions.refuse(record)
@@ -138,6 +148,14 @@ async def _doomed(scope: Scope, kind: str, named: str) -> list[str]:
     search, theirs = get_client().threads.search, {"assistant_id": named}
     pages = all_pages(lambda offset: search(metadata=theirs, select=["thread_id"], limit=_PAGE, offset=offset), _PAGE)
     return [str(thread["thread_id"]) async for thread in pages]
+
+
+def _pruned(body: bytes) -> list[str]:
+    """Return the threads that a request names to be pruned; none where the server will refuse it."""
+    try:
+        return [str(UUID(each)) for each in from_json(body)["thread_ids"]]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return []
 
 
 async def is_there(thread_id: str) -> bool:

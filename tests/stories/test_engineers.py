@@ -123,12 +123,19 @@ def test_42_metrics_count_what_happened_and_name_nobody(opened: Place, meet: Mee
     assert "lemur" not in (opened.folder / "server.log").read_text("utf-8", "replace")
 
 
-def test_43_a_thread_that_its_user_deletes_takes_what_it_taught_along(ada: Person) -> None:
+@pytest.mark.parametrize("is_pruned", [False, True])
+def test_43_a_thread_that_its_user_deletes_takes_what_it_taught_along(ada: Person, is_pruned: bool) -> None:
     thread = ada.thread()
     ada.says("I keep a dugong.", thread)
     ada.says("I feed a heron.")
     ada.knows("User keeps a dugong.", "User feeds a heron.")
-    ada.sdk.threads.delete(thread)
+    if is_pruned:
+        with pytest.raises(UnprocessableEntityError):  # not in `langgraph dev`: the thread lives, and what it taught
+            ada.sdk.threads.prune([thread], strategy="keep_latest")
+        assert len(ada.facts()) == 2
+        ada.sdk.threads.prune([thread])
+    else:
+        ada.sdk.threads.delete(thread)
     eventually(lambda: ada.facts() == ["User feeds a heron."])
     eventually(lambda: ada.place.holding("dugong") == [])
 
