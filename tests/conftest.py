@@ -72,11 +72,13 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
+# What is imported and collected stays until the end of the run: looking through it for garbage, again and again, took a
+# quarter of the CPU of a collection and a tenth of that of the tests.
+gc.disable()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    # What is imported and collected stays until the end of the run: looking through it for garbage, again and again,
-    # took a quarter of the CPU of a collection and a tenth of that of the tests.
-    gc.disable()
     try:
         return (yield)
     finally:

@@ -141,7 +141,7 @@ def judged(name: str, how: How, kind: str, broken: dict[str, list[int]], *, is_w
     return [*left, *(f"{name} / {how} / {kind}: mended, strike it in faults.py: {why}" for why in mended)]
 
 
-EVERY = {"memory": 3, "sqlite": 8, "stock sqlite": 30, "postgres": 10}
+EVERY = {"memory": 6, "sqlite": 16, "stock sqlite": 30, "postgres": 10}
 """Each so many-th place is looked at, unless the run asks for the whole; another one under each interruption."""
 
 
