@@ -27,10 +27,14 @@ async def test_an_identity_that_is_a_number_is_its_text(identity: object, text: 
 
 
 @pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("identity", [" ", "\n\t", "", None, True, 0, 1.5, "langgraph-studio-user"])
+@pytest.mark.parametrize(
+    "identity",
+    [" ", "\n\t", "", None, True, 0, 1.5, "langgraph-studio-user", {"identity": "ada", "is_authenticated": False}],
+)
 async def test_a_blank_identity_is_nobodys(door: str, identity: object) -> None:
     talk = Talk(door)
-    who: Any = {"configurable": {"thread_id": "T", "langgraph_auth_user_id": identity}}
+    name = "langgraph_auth_user" if isinstance(identity, dict) else "langgraph_auth_user_id"
+    who: Any = {"configurable": {"thread_id": "T", name: identity}}
     await talk.run({"messages": [HumanMessage("I like figs")]}, who)
     await talk.learn()
     assert "figs" not in talk.stored()
