@@ -311,8 +311,9 @@ def test_what_was_replaced_takes_its_place_again_and_what_replaced_it_comes_back
     assert [fact.content for fact in fact_set.gone()] == ["Lives in Bergen"]
     rules.restore(fact_set, bergen.id)
     assert contents_of(fact_set) == {"Lives in Bergen"}
-    # Also what was replaced again meanwhile.
-    fact_set.supersede(fact_set.rows[bergen.id], rules.write(fact_set, draft("Lives in Narvik")))
+    # Also what was replaced again meanwhile, by what is spared at the limit.
+    fact_set.supersede(fact_set.rows[bergen.id], rules.write(fact_set, draft("Lives in Narvik", pinned=True)))
+    fact_set.config = MemoryConfig(max_facts=1)
     rules.restore(fact_set, oslo)
     assert contents_of(fact_set) == {"Lives in Oslo"}
 
