@@ -8,16 +8,13 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.store.memory import InMemoryStore
 
-from memory.config import MemoryConfig
-from memory.control import change_control, read_control
+from memory.control import change_control
 from memory.door import run
 from memory.journal.journal import read_journal
 from memory.namespaces import Owner
-from memory.turn import Closing, close_turn
 from memory.updates.conversation import ConversationContext
 from memory.updates.updater import MemoryUpdater
 from tests.fakes import RecordingModel
-from tests.forgetting import erase_user
 from tests.memory_app import MemoryApp
 
 ADA = Owner.of("ada", "default")
@@ -26,16 +23,6 @@ AUCKLAND = "Pacific/Auckland"
 
 def seconds(time: str) -> float:
     return datetime.fromisoformat(time).replace(tzinfo=UTC).timestamp()
-
-
-def zone(store: InMemoryStore) -> str:
-    return str(run(store, read_control(ADA)).zone or UTC)
-
-
-def talk(store: InMemoryStore, time_zone: str) -> None:
-    said = [HumanMessage("Good morning.", id="1")]
-    closing = Closing(owner=ADA, thread_id="T", kind="turn", messages=said, time_zone=time_zone)
-    run(store, close_turn(closing, 0.0, MemoryConfig(max_wait_seconds=60)))
 
 
 async def test_a_user_says_where_they_are_sees_it_and_takes_it_back(app: MemoryApp, ada: httpx.AsyncClient) -> None:
@@ -66,27 +53,6 @@ async def test_a_time_that_means_never_is_taken_in_whatever_the_zone(ada: httpx.
         answer = await ada.post("/sources/chats/conversations", json={"token": token, "conversations": [talk]})
         assert answer.json()["journal"] == 1
     assert [each["day"] for each in (await ada.get("/journal")).json()["entries"]] == [never[:10]] * 2
-
-
-def test_the_assistants_choice_counts_for_a_user_who_set_none() -> None:
-    store = InMemoryStore()
-    assert zone(store) == "UTC"
-    talk(store, "Europe/Oslo")
-    assert zone(store) == "Europe/Oslo"
-    run(store, change_control(ADA, time_zone=AUCKLAND))
-    talk(store, "Europe/Oslo")
-    assert zone(store) == AUCKLAND
-    run(store, change_control(ADA, time_zone=None))
-    talk(store, "")
-    assert zone(store) == "Europe/Oslo"
-
-
-def test_erasing_everything_forgets_where_the_user_is() -> None:
-    store = InMemoryStore()
-    talk(store, "Europe/Oslo")
-    run(store, change_control(ADA, time_zone=AUCKLAND))
-    erase_user(store, "ada")
-    assert zone(store) == "UTC"
 
 
 # New Zealand is 12 hours ahead of UTC, and 13 from 2026-09-27, 02:00, on.

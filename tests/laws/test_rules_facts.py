@@ -404,3 +404,21 @@ async def test_a_fact_that_is_added_again_takes_over_a_pin_and_an_end() -> None:
     assert len({each["id"] for each in added}) == 1
     ended = (True, "2999-12-31")
     assert [(each["pinned"], each["valid_to"]) for each in added] == [(False, ""), (True, ""), ended, ended]
+
+
+async def test_a_day_is_the_users_or_of_the_assistant_that_they_talked_to_last_until_all_is_erased() -> None:
+    person = Person(context=Context(time_zone="Pacific/Pago_Pago"))
+
+    async def day(text: str) -> str:
+        await person.learns(text)
+        entries = (await person.api("GET", "/journal"))["entries"]
+        return next(str(entry["day"]) for entry in entries if text in str(entry))
+
+    assert await day("I have figs") == "2025-10-08"
+    await person.api("PUT", "/time_zone", {"time_zone": "Pacific/Kiritimati"})
+    assert await day("I have plums") == "2025-10-09"
+    await person.api("PUT", "/time_zone", {"time_zone": None})
+    person.context = Context()
+    assert await day("I have tea") == "2025-10-08"
+    erase_everything(person)
+    assert await day("I have kiwis") == "2025-10-09"
