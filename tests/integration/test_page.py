@@ -2,12 +2,9 @@
 
 import html
 import re
-from pathlib import Path
 
 import pytest
 
-from graphs.server import page as page_room
-from graphs.server.page.assets import BUILT
 from graphs.settings import Settings
 from memory.facts.store import FactStore
 from tests.archive_lines import JSON_LINES
@@ -155,10 +152,3 @@ async def test_a_view_reads_each_thing_once() -> None:
         assert (await person.get("/page/facts")).status_code == 200
     # The user's choices; the facts, with all that they said; the journal.
     assert store.batches == 3
-
-
-def test_our_own_code_is_small() -> None:
-    room = Path(page_room.__file__).parent
-    kinds = (".py", ".html", ".js", ".css")
-    own = [path for path in room.rglob("*.*") if path.suffix in kinds and path.parent != BUILT]
-    assert sum(path.stat().st_size for path in own) <= 130_000

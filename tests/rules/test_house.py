@@ -147,6 +147,14 @@ def test_namespaces_are_built_in_one_place() -> None:
                 assert not re.search(r"\(\s*[\"']palimpsest(-due)?[\"']\s*,", path.read_text()), name
 
 
+def test_the_pages_own_code_is_small() -> None:
+    room = HOUSE / "graphs" / "server" / "page"
+    files = [
+        path for kind in ("py", "html", "js", "css") for path in room.rglob(f"*.{kind}") if path.parent.name != "built"
+    ]
+    assert 0 < sum(path.stat().st_size for path in files) <= 130_000
+
+
 def test_git_keeps_nothing_that_it_ignores() -> None:
     """No environment, output or weights were committed by mistake."""
     listed = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]

@@ -98,7 +98,7 @@ def said_at(journal: Sequence[JournalEntry], facts: Sequence[Fact]) -> dict[str,
 
 @pages.answers("POST fact-add")
 async def add_from_form(asked: PageRequest) -> Response:
-    """Add a fact; a known one stays as it is, but for a pin and an end."""
+    """Add a fact; a known one only takes over pin and end."""
     new = asked.fields(NewFact)
     known = {fact.id for fact in await asked.facts.alist(None)}
     fact = await asked.facts.acreate(**new.model_dump(), source="page")
