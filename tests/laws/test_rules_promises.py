@@ -364,6 +364,7 @@ async def test_what_an_import_put_an_end_to_comes_back_when_it_is_taken_back(act
     assert await talk.known() == (["Likes plums"] if action == "corrects" else [])
     talk.clock.advance(1)
     assert (await house.ask("POST", "/erase/source", {"source": "diary"}))[0] == 200
+    assert (await house.ask("POST", "/sources/diary/conversations", piece))[0] == 409
     assert await talk.known() == ["Likes figs"]
 
 
