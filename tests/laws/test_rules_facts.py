@@ -422,3 +422,12 @@ async def test_a_day_is_the_users_or_of_the_assistant_that_they_talked_to_last_u
     assert await day("I have tea") == "2025-10-08"
     erase_everything(person)
     assert await day("I have kiwis") == "2025-10-09"
+
+
+async def test_facts_are_listed_by_their_category_and_the_thread_they_are_from() -> None:
+    person = Person()
+    await person.learns("I have figs")
+    await person.learns("I have plums", thread="U")
+    await person.api("POST", "/facts", {"content": "Likes tea", "category": "preference", "confidence": 0.9}, 201)
+    for asked, content in ("thread=U", "Has plums"), ("category=preference", "Likes tea"):
+        assert [fact["content"] for fact in (await person.api("GET", f"/facts?{asked}"))["facts"]] == [content]
