@@ -106,6 +106,7 @@ async def test_what_waits_is_shown_and_found_and_used_by_nothing_before_the_yes(
     await person.asks_about(approval)
     await person.learns(f"I have {what} on Mondays", "I have figs")
     (waits,) = [fact for fact in await person.waiting() if what in fact["content"]]
+    assert waits["topic"] == HEALTH
     assert f"Has {what}" not in await person.known()
     assert what not in await person.recalled("What do I have on Mondays?")
     assert f"Has {what}" not in await person.calls("search_memory", query="What do I have on Mondays")
