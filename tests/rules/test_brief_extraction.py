@@ -51,6 +51,12 @@ def test_two_clauses_with_two_subjects_keep_their_subjects(text: str, noted: tup
     assert contents(extract_facts(model, [said(text)], config=BRIEF)) == list(noted)
 
 
+def test_what_is_told_of_somebody_else_is_not_told_of_the_user() -> None:
+    model = RecordingModel(replies=[notes("User's sister is called Vera.", "User lives in Cork.")])
+    told = contents(extract_facts(model, [said("My sister Vera lives in Cork.")], config=BRIEF))
+    assert told == ["User's sister is called Vera.", "User's sister Vera lives in Cork."]
+
+
 def test_each_prompt_continues_the_one_before_so_that_a_server_reads_only_what_is_new() -> None:
     model = RecordingModel(replies=[notes("User's name is Ines."), notes(), notes("User likes tea.")])
     extract_facts(model, [said("I'm Ines."), said("It rains here."), said("I like tea.")], config=BRIEF)

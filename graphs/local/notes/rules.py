@@ -9,7 +9,7 @@ from graphs.local.notes.days import with_dates
 from graphs.local.notes.foreign_examples import FOREIGN_NOTES, examples_for
 from graphs.local.notes.overlooked import with_overlooked
 from graphs.local.notes.reasons import with_reasons
-from graphs.local.notes.retelling import in_third_person
+from graphs.local.notes.retelling import in_third_person, retold
 from memory.config import Category
 from memory.facts.words import words
 from memory.text import fold, sentences
@@ -32,9 +32,18 @@ def kept(notes: Sequence[str], told: str, heard: str, longest: int) -> Sequence[
     """Return the facts of a message, with their categories (`memory.config.NoteRules`)."""
     known, parts = _beginnings(f"{heard} {_USER}"), sentences(told)
     own = [each for each in notes if each not in FOREIGN_NOTES or words(each) <= words(heard)]
-    whole = [each for each in own if is_statement(each) and _names_in(each) <= known]
+    whole = [_of_its_subject(each, parts) for each in own if is_statement(each) and _names_in(each) <= known]
     found = with_reasons(with_overlooked(whole, parts), parts, longest)
     return [(text, note.category) for note in found if (text := in_third_person(note.text))]
+
+
+def _of_its_subject(note: str, parts: Sequence[str]) -> str:
+    """Return a note, or its sentence where that tells of somebody else: of "my sister", who is not the user."""
+    if note.startswith("User "):
+        for told in map(retold, parts):
+            if told.startswith("User's ") and told.count("User") == 1 and words(note) <= words(told):
+                return told
+    return note
 
 
 def _names_in(note: str) -> frozenset[str]:
