@@ -194,9 +194,15 @@ def _said_by(name: str, speaker: str) -> Literal["user", "other"]:
 
 def said_in(message: BaseMessage) -> str:
     """Return what memory reads of a message's text: sanitized, without the middle of a very long one."""
-    content = spoken(message).content
-    blocks = [_text_in(each) for each in content] if isinstance(content, list) else [content]
-    return sanitize(without_middle("".join(blocks))).strip()
+    said = spoken(message)
+    text = said.content if isinstance(said.content, str) else text_of(said)  # no call for each: nearly all are strings
+    return sanitize(without_middle(text)).strip()
+
+
+def text_of(message: BaseMessage) -> str:
+    """Return a message's text, in whichever form it was sent."""
+    content = message.content
+    return content if isinstance(content, str) else "".join(map(_text_in, content))
 
 
 def _text_in(block: str | Mapping[str, Any]) -> str:

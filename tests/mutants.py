@@ -1108,7 +1108,7 @@ MUTANTS = (
     Mutant(
         "a message that says nothing is sent",
         "memory/context/turns.py",
-        "if not calls and (not kept or _thinks_only(kept)):",
+        "if not calls and (not kept or (isinstance(kept, list) and _thinks_only(kept))):",
         "if False:",
         (KEEP,),
     ),

@@ -29,7 +29,7 @@ from memory.facts.rows import MemorySnapshot
 from memory.forms import plain
 from memory.injection.injected import Injected, read_snapshot_with
 from memory.injection.selection import TurnConditions, inject, told
-from memory.message import iso_time, names_in, role_of, speaker_of
+from memory.message import iso_time, names_in, role_of, speaker_of, text_of
 from memory.model_calls import span
 from memory.recall.user_index import NOTHING, Asked, Recalled
 from memory.turn import (
@@ -212,8 +212,8 @@ class TurnMemory:
         # The newest message of the user, with what was said in the turn before it.
         places = [at for at, message in enumerate(live) if isinstance(message, HumanMessage)]
         before = live[places[-2] : places[-1]] if len(places) > 1 else ()
-        said = [message.text for message in before if isinstance(message, HumanMessage | AIMessage)]
-        asked = Asked(live[places[-1]].text if places else "", "\n".join(said), now)
+        said = [text_of(message) for message in before if isinstance(message, HumanMessage | AIMessage)]
+        asked = Asked(text_of(live[places[-1]]) if places else "", "\n".join(said), now)
         with span("palimpsest.recall"):
             return await self._service.recalling.recall(*run.place, opening, asked)
 

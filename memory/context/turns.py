@@ -77,7 +77,7 @@ def _fit(message: Message, names: dict[str, str]) -> Message | None:
         kept = kept or prompts.NO_RESULT
     else:
         calls = isinstance(message, AIMessage) and message.tool_calls
-        if not calls and (not kept or _thinks_only(kept)):
+        if not calls and (not kept or (isinstance(kept, list) and _thinks_only(kept))):
             return None
         if name:
             name = own_name(sent_name(name), lambda one: names.setdefault(one, str(message.name)) == message.name)
@@ -86,8 +86,8 @@ def _fit(message: Message, names: dict[str, str]) -> Message | None:
     return message.model_copy(update={"content": kept, "name": name})
 
 
-def _thinks_only(said: Content) -> bool:
-    return isinstance(said, list) and all(block.get("type") in _THOUGHTS for block in blocks_of(said))
+def _thinks_only(said: list[str | dict[str, Any]]) -> bool:
+    return all(block.get("type") in _THOUGHTS for block in blocks_of(said))
 
 
 def _is_blank(block: str | dict[str, Any]) -> bool:
