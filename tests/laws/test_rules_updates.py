@@ -227,9 +227,7 @@ async def test_the_newest_hundred_receipts_are_kept() -> None:
     house = process()
     for at in range(103):
         house.clock.advance(1)
-        await house.say(f"T{at}", "Good day.")
-        if at in (2, 102):
-            await house.learn()
+        await house.cut(f"T{at}", "Good day.")
     kept = (await house.ask("GET", "/receipts"))[1]["receipts"]
     assert len(kept) == 100
     assert {each["thread_id"] for each in kept}.isdisjoint({"T0", "T1", "T2"})
