@@ -37,11 +37,6 @@ async def test_the_overview_says_what_is_used_and_when_it_goes_on() -> None:
         assert (await ada.get("/overview")).json()["budget"]["calls"] == 0
 
 
-async def test_without_a_limit_there_is_no_budget_to_see() -> None:
-    async with MemoryApp().user("ada") as ada:
-        assert (await ada.get("/overview")).json()["budget"] is None
-
-
 async def test_the_last_day_of_a_fact_is_set_changed_and_taken_back_by_request() -> None:
     async with MemoryApp().user("ada") as ada:
         fact = await add(ada, "Is in Paris", "context", expires_at="2026-12")

@@ -3,12 +3,10 @@
 import subprocess
 import sys
 
-import pytest
-
 from tests.stories.serving import PROJECT
 
 PROGRAM = """
-import asyncio, atexit, logging, threading
+import asyncio, logging, threading
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from palimpsest import FactStore, MemoryConfig, MemoryService, Settings, build_graph
@@ -41,10 +39,6 @@ def say(text, thread):
 def facts():
     return sorted(fact.content for fact in FactStore(store, "local").list())
 
-def written():
-    return sorted(item.value["messages"][0]["text"] for item in store.search(("palimpsest",), limit=100)
-        if item.namespace[-1] == "outbox")
-
 assert "not_written" not in say("I like figs.", "T")
 store.fails = True
 assert say("I like plums.", "T")["not_written"] in ("failed", "store_away")
@@ -52,38 +46,17 @@ assert say("I like kiwis.", "U")["not_written"] in ("failed", "store_away")
 """
 
 
-def ends(rest: str = "", *, first: str = "") -> tuple[str, str]:
-    """Run the program, with this before its turns and that behind them, to its end; return what it prints and logs."""
-    program = PROGRAM.replace("assert", f"{first}\nassert", 1) + rest
-    command = [sys.executable, "-c", program]
+def ends(rest: str) -> str:
+    """Run the program, with this behind its turns, to its end; return what it prints and logs."""
+    command = [sys.executable, "-c", PROGRAM + rest]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stdout, done.stderr
+    return done.stdout + done.stderr
 
 
 def test_a_closed_service_has_written_down_and_learned_what_was_left() -> None:
-    assert ends("service.close(100); print(facts())")[0] == "['Likes figs', 'Likes kiwis', 'Likes plums']\n"
+    assert "['Likes figs', 'Likes kiwis', 'Likes plums']\n" in ends("service.close(100); print(facts())")
 
 
-def test_a_program_that_closes_nothing_has_written_it_down() -> None:
-    # What is registered first runs last.
-    assert ends(first="atexit.register(lambda: print(len(written())))")[0] == "3\n"
-
-
-@pytest.mark.parametrize("end", ["service.close(0.2)", ""], ids=["closed", "not closed"])
-def test_what_cannot_be_written_down_is_said_and_delays_no_end(end: str) -> None:
-    assert "2 turns are lost unless a checkpointer keeps their threads" in ends(f"store.hangs = True; {end}")[1]
-
-
-def test_what_later_turns_have_written_down_is_not_left() -> None:
-    rest = """
-store.fails = False
-for thread in ("T", "U"):
-    while "not_written" in say("Thanks.", thread):
-        pass
-service.close(100)
-print(facts())
-"""
-    said, logged = ends(rest)
-    assert said == "['Likes figs', 'Likes kiwis', 'Likes plums']\n"
-    assert "turns are lost" not in logged
+def test_what_cannot_be_written_down_is_said_and_delays_no_end() -> None:
+    assert "2 turns are lost unless a checkpointer keeps their threads" in ends("store.hangs = True")
