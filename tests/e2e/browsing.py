@@ -108,11 +108,12 @@ def expect(locator: Any) -> Any:
 
 
 def say(page: Any, text: str) -> Any:
-    """Say something in the chat, and return the reply once it is whole."""
+    """Say something in the chat, and return the reply once it is whole, and its run has ended."""
     page.locator("#chat-words").fill(text)
     page.get_by_role("button", name="Send").click()
     page.locator(".message.user", has_text=text).last.wait_for()
     expect(page.locator(".message.coming")).to_have_count(0)
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
     return page.locator(".message.assistant:not(.coming)").last
 
 
