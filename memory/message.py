@@ -194,9 +194,7 @@ def _said_by(name: str, speaker: str) -> Literal["user", "other"]:
 
 def said_in(message: BaseMessage) -> str:
     """Return what memory reads of a message's text: sanitized, without the middle of a very long one."""
-    said = spoken(message)
-    text = said.content if isinstance(said.content, str) else text_of(said)  # no call for each: nearly all are strings
-    return sanitize(without_middle(text)).strip()
+    return sanitize(without_middle(text_of(spoken(message)))).strip()
 
 
 def text_of(message: BaseMessage) -> str:

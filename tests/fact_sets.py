@@ -17,18 +17,18 @@ SAID = "2025-10-09T08:00:00+00:00"  # before the clock's start
 NOW = "2025-10-09T09:00:00+00:00"
 
 
-def facts_of(store: BaseStore, user: str = "ada", **config: Any) -> FactStore:
-    return FactStore(store, user, config=MemoryConfig(**config), clock=Clock())
+def facts_of(store: BaseStore, **config: Any) -> FactStore:
+    return FactStore(store, "ada", config=MemoryConfig(**config), clock=Clock())
 
 
-def change(content: str = "", action: Any = "new", target: str | None = None, message: str = "m1") -> Change:
+def change(content: str = "", action: Any = "new", target: str | None = None) -> Change:
     return Change(
         action=action,
         content=content,
         category="knowledge",
         confidence=0.9,
         target=target,
-        sources=(message,),
+        sources=("m1",),
         said_at=SAID,
     )
 
@@ -37,21 +37,17 @@ def apply(facts: FactStore, *changes: Change, thread_id: str = "t", epoch: str =
     return facts.apply(Extraction(changes=changes), thread_id=thread_id, epoch=epoch, now=now)
 
 
-def _waiting(content: str, confidence: float, now: str) -> Fact:
-    return Fact(
-        id="", content=content, category="knowledge", confidence=confidence, created_at=now, updated_at=now,
-        status="waiting",
-    )  # fmt: skip
-
-
-def propose(facts: FactStore, content: str, confidence: float = 0.9) -> Fact:
+def propose(facts: FactStore, content: str) -> Fact:
     """Let a fact wait for its user's yes, as the page does where somebody takes a no back."""
-    draft = _waiting(content, confidence, iso_time(facts._facts.clock()))
+    now = iso_time(facts._facts.clock())
+    draft = Fact(
+        id="", content=content, category="knowledge", confidence=0.9, created_at=now, updated_at=now, status="waiting",
+    )  # fmt: skip
     done, _ = run(facts._store, facts._facts.insert([draft]))
     return cast("Fact", done[0])
 
 
-def item_of(store: BaseStore, fact: Fact, user: str = "ada") -> dict[str, Any]:
-    items = store.search(Owner.of(user).namespace("facts"), limit=1000)
+def item_of(store: BaseStore, fact: Fact) -> dict[str, Any]:
+    items = store.search(Owner.of("ada").namespace("facts"), limit=1000)
     (value,) = (item.value for item in items if item.value["id"] == fact.id)
     return value

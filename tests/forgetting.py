@@ -19,5 +19,5 @@ def erase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[
     return run(store, erase.erase_fact(owner, fact_id, clock()))
 
 
-async def aerase_fact(store: BaseStore, owner: Owner, fact_id: str, *, clock: Callable[[], float] = time.time) -> Chain:
-    return await arun(store, erase.erase_fact(owner, fact_id, clock()))
+async def aerase_fact(store: BaseStore, owner: Owner, fact_id: str) -> Chain:
+    return await arun(store, erase.erase_fact(owner, fact_id, time.time()))

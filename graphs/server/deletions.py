@@ -96,20 +96,19 @@ class DeletionDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        is_looked_at = scope["type"] == "http" and scope["method"] in ("DELETE", "POST") and not by_retention.get()
+        is_looked_at = scope["type"] == "http" and not by_retention.get()
         root, *below = scope["path"].removesuffix("/").rsplit("/", 2) if is_looked_at else ("",)
-        many = below == ["threads", "prune"]
-        if len(below) < 2 or below[0] not in ("threads", "assistants") or many != (scope["method"] == "POST"):
-            await self._app(scope, receive, send)
-            return
-        if many:
-            if (read := await whole_body(scope, receive)) is None:
+        match below and (scope["method"], *below):
+            case "DELETE", "threads" | "assistants" as kind, named:
+                doomed, is_sure = await _doomed(scope, kind, named), kind == "threads"
+            case "POST", "threads", "prune":
+                if (read := await whole_body(scope, receive)) is None:
+                    return
+                body, receive = read
+                doomed, is_sure = _pruned(body), False
+            case _:
+                await self._app(scope, receive, send)
                 return
-            body, receive = read
-            doomed = _pruned(body)
-        else:
-            doomed = await _doomed(scope, *below)
-        is_sure = below[0] == "threads" and not many
         deletions, asked = await self._deletions(), list[Deletion]()
         for thread_id in doomed:
             status, _ = await get(self._app, scope, f"{root}/threads/{thread_id}")

@@ -24,8 +24,8 @@ THREAD = "0b8e2f6a-4c1d-4f2e-9a57-2f6f0c3b7d11"
 TOKENS = {"system": 10, "memory": 20, "recalled": 0, "summary": 0, "messages": 30, "budget": 8192}
 
 
-def token(text: str, message_id: str = "a1", node: str = "call_model") -> tuple[str, Any]:
-    return "messages", [{"type": "AIMessageChunk", "id": message_id, "content": text}, {"langgraph_node": node}]
+def token(text: str) -> tuple[str, Any]:
+    return "messages", [{"type": "AIMessageChunk", "id": "a1", "content": text}, {"langgraph_node": "call_model"}]
 
 
 def custom(name: str, **payload: Any) -> tuple[str, Any]:

@@ -48,7 +48,9 @@ async def test_a_time_that_means_never_is_taken_in_whatever_the_zone(ada: httpx.
 @pytest.mark.parametrize(
     ("written", "day"),
     [
+        ("2026-09-26T11:59", "2026-09-26"),
         ("2026-09-26T12:00", "2026-09-27"),
+        ("2026-09-27T10:59", "2026-09-27"),
         ("2026-09-27T11:00", "2026-09-28"),
         ("2026-12-31T11:30", "2027-01-01"),
     ],

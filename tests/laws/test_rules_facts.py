@@ -418,6 +418,8 @@ async def test_a_day_is_the_users_or_of_the_assistant_that_they_talked_to_last_u
     assert await day("I have figs") == "2025-10-08"
     await person.api("PUT", "/time_zone", {"time_zone": "Pacific/Kiritimati"})
     assert await day("I have plums") == "2025-10-09"
+    seen = await person.api("GET", "/overview?agent_name=other")
+    assert (seen["time_zone"], seen["budget"]) == ("Pacific/Kiritimati", None)
     await person.api("PUT", "/time_zone", {"time_zone": None})
     person.context = Context()
     assert await day("I have tea") == "2025-10-08"

@@ -110,8 +110,8 @@ def found(*documents: Document, coverage: float = 1.0) -> Recalled:
     return Recalled([Hit(each, 1.0) for each in documents], (), coverage)
 
 
-def recalled_in(injected: Injected, message_id: str = "m9") -> set[str]:
-    deltas = [delta for delta in injected.deltas if delta.message_id == message_id]
+def recalled_in(injected: Injected) -> set[str]:
+    deltas = [delta for delta in injected.deltas if delta.message_id == "m9"]
     return {name for delta in deltas for name, _ in delta.facts} | {line for delta in deltas for _, line in delta.lines}
 
 

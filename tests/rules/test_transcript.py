@@ -8,8 +8,8 @@ from memory.updates.transcript import unseen
 NOW = "2026-11-22T10:00:00+00:00"
 
 
-def said(name: str, role: Role, text: str, time: str = NOW) -> StoredMessage:
-    return StoredMessage(name, role, text, time)
+def said(name: str, role: Role, text: str) -> StoredMessage:
+    return StoredMessage(name, role, text, NOW)
 
 
 def user(name: str, text: str) -> StoredMessage:

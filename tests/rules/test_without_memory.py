@@ -17,14 +17,12 @@ from memory.config import MemoryConfig
 from tests.fakes import RecordingModel
 
 
-async def receipts(
-    settings: Settings, store: BaseStore | None, context: Context, *, turns: int = 2
-) -> list[dict[str, Any]]:
+async def receipts(settings: Settings, store: BaseStore | None, context: Context) -> list[dict[str, Any]]:
     service = MemoryService(settings, lambda *_: RecordingModel())
     graph = build_graph(service=service).compile(checkpointer=InMemorySaver(), store=store)
     config: RunnableConfig = {"configurable": {"thread_id": "t"}}
     asked: Any = {"messages": [HumanMessage("I like figs.")]}
-    return [(await graph.ainvoke(asked, config, context=context))["memory"]["receipt"] for _ in range(turns)]
+    return [(await graph.ainvoke(asked, config, context=context))["memory"]["receipt"] for _ in range(2)]
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ def texts(found: Conversation | Flaw) -> list[str]:
     return [one.text for one in found.messages]
 
 
-def written(tmp_path: Path, content: bytes | str, name: str = "given.json") -> Path:
-    path = tmp_path / name
+def written(tmp_path: Path, content: bytes | str) -> Path:
+    path = tmp_path / "given.json"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
 

@@ -11,12 +11,18 @@ from memory.door import tolerated
 logger = logging.getLogger("memory.test")
 
 
-def test_a_failure_is_logged_by_its_sort_and_goes_no_further(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_alone_is_logged_by_its_sort_as_loudly_as_it_deserves_and_goes_no_further(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with tolerated(logger, "thread %s is not erased", "t1"):
         raise OSError("what somebody said")
+    with tolerated(logger, "it stays", level=logging.ERROR):
+        raise OSError
+    with tolerated(logger, "it stays"):
+        pass
     assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
-        ("WARNING", "thread t1 is not erased: OSError")
-    ]
+        ("WARNING", "thread t1 is not erased: OSError"), ("ERROR", "it stays: OSError"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("not_a_failure", [asyncio.CancelledError, GraphInterrupt])

@@ -32,18 +32,21 @@ def kept(notes: Sequence[str], told: str, heard: str, longest: int) -> Sequence[
     """Return the facts of a message, with their categories (`memory.config.NoteRules`)."""
     known, parts = _beginnings(f"{heard} {_USER}"), sentences(told)
     own = [each for each in notes if each not in FOREIGN_NOTES or words(each) <= words(heard)]
-    whole = [_of_its_subject(each, parts) for each in own if is_statement(each) and _names_in(each) <= known]
+    others = [each for each in map(retold, parts) if each.startswith("User's ") and each.count("User") == 1]
+    whole = [_of_its_subject(each, others) for each in own if is_statement(each) and _names_in(each) <= known]
     found = with_reasons(with_overlooked(whole, parts), parts, longest)
     return [(text, note.category) for note in found if (text := in_third_person(note.text))]
 
 
-def _of_its_subject(note: str, parts: Sequence[str]) -> str:
-    """Return a note, or its sentence where that tells of somebody else: of "my sister", who is not the user."""
-    if note.startswith("User "):
-        for told in map(retold, parts):
-            if told.startswith("User's ") and told.count("User") == 1 and words(note) <= words(told):
-                return told
-    return note
+def _of_its_subject(note: str, others: Sequence[str]) -> str:
+    """Return a note; in its place the sentence that it repeats, where the note tells of the user, and that does not.
+
+    Args:
+        note: "User lives in Cork".
+        others: The message's sentences that tell of somebody else alone: "User's sister Vera lives in Cork".
+    """
+    repeated = (each for each in others if note.startswith("User ") and words(note) <= words(each))
+    return next(repeated, note)
 
 
 def _names_in(note: str) -> frozenset[str]:
