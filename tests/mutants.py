@@ -1281,6 +1281,13 @@ MUTANTS = (
         ("tests/rules/test_permissions.py",),
     ),
     Mutant(
+        "the first question in a new process is shown no past turns",
+        "graphs/process/recalling.py",
+        "                if is_behind:",
+        "                if False:",
+        (PROMISES,),
+    ),
+    Mutant(
         "a user calls an assistant the system's",
         "graphs/server/permissions.py",
         'metadata.pop("created_by", None)',

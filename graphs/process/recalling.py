@@ -92,11 +92,11 @@ class Recalling:
             indexes.move_to_end(owner)
             return index
 
-    async def recall(self, store: BaseStore, owner: Owner, opening: Opening, asked: Asked) -> Recalled:
+    async def recall(self, store: BaseStore, owner: Owner, opening: Opening, asked: Asked, seconds: float) -> Recalled:
         """Return what has to do with a turn's message; nothing where nothing is known, or what failed is logged.
 
-        No store is read. The facts are those that the turn has read, and the journal's lines those in the index that
-        have not changed since; missing ones are indexed behind the turn.
+        The facts are those that the turn has read. What the journal was told in another process, or before this one was
+        started, is indexed first; after so many seconds only those lines count that are indexed and have not changed.
         """
         snapshot = opening.snapshot
         if snapshot is None:
@@ -104,12 +104,13 @@ class Recalling:
         with tolerated(logger, "nothing is recalled for the message"):
             index = self.index(store, owner)
             has_new = index.follow_facts(snapshot.facts)
-            asked = await self._with_vectors(asked) if len(index) else asked
-            recalled, view = index.recall(asked, opening.revision), index.view
+            is_behind = index.view is None or index.view.revision != opening.revision
             # Vectors of new facts may have been made before they were indexed.
-            if view is None or view.revision != opening.revision or (has_new and self._embedder):
-                self.behind.ask(store, owner)
-            return recalled
+            if is_behind or (has_new and self._embedder):
+                work = self.behind.ask(store, owner)
+                if is_behind:
+                    await asyncio.wait([asyncio.wrap_future(work)], timeout=seconds)
+            return index.recall(await self._with_vectors(asked) if len(index) else asked, opening.revision)
         return NOTHING
 
     async def vector_of(self, text: str) -> QueryVector | None:

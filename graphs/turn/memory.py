@@ -126,9 +126,10 @@ class TurnMemory:
             counter: Counts tokens.
             left: The turn before, if its run ended before it was written down.
         """
+        until = time.monotonic() + self._service.stores.seconds["read"]
         now, opening, injected = self._service.clock(), await self._open(run, thread.injected), thread.injected
         if opening.snapshot is not None:
-            (budget, delta_room), recalled = tokens, await self._recall(run, opening, live)
+            (budget, delta_room), recalled = tokens, await self._recall(run, opening, live, until)
             conditions = TurnConditions(
                 thread_id=run.thread_id,
                 message_id=thread.asked,
@@ -202,8 +203,11 @@ class TurnMemory:
         # Whether the user has paused learning is unknown; a mode that learns nothing is known without the store.
         return Opening(None if may_learn(mode) else mode)
 
-    async def _recall(self, run: Run, opening: Opening, live: Sequence[BaseMessage]) -> Recalled:
-        """Return what of the user's memory has to do with the newest message; nothing where memory is not used."""
+    async def _recall(self, run: Run, opening: Opening, live: Sequence[BaseMessage], until: float) -> Recalled:
+        """Return what of the user's memory has to do with the newest message; nothing where memory is not used.
+
+        The journal is read until that time at most, on the monotonic clock.
+        """
         if run.place is None or not (opening.snapshot and opening.snapshot.control.use):
             return NOTHING
         # As for the journal's days: the user's own zone counts before that of the assistant's context.
@@ -215,7 +219,8 @@ class TurnMemory:
         said = [text_of(message) for message in before if isinstance(message, HumanMessage | AIMessage)]
         asked = Asked(text_of(live[places[-1]]) if places else "", "\n".join(said), now)
         with span("palimpsest.recall"):
-            return await self._service.recalling.recall(*run.place, opening, asked)
+            left = max(0.0, until - time.monotonic())
+            return await self._service.recalling.recall(*run.place, opening, asked, left)
 
     def _why_without(self, run: Run, opening: Opening) -> WithoutMemory | None:
         """Return why a turn has no memory or learns nothing for good; what nobody chose, the log says once.

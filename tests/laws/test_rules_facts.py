@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from palimpsest import Context, FactStore, MemoryConfig, aerase_thread, erase_thread
 from tests.fakes import WordEmbeddings
 from tests.laws.doors import DAY, House
-from tests.laws.embedding import embedded, embedder, indexed
+from tests.laws.embedding import embedded, embedder
 from tests.laws.talk import AGENTS, Talk, erase_everything, in_thread
 
 NONE, HEALTH, MONEY = "none", "health", "money"
@@ -84,7 +84,6 @@ class Person(Talk):
 
     async def recalled(self, question: str) -> str:
         """Return what a new conversation shows its model, the question aside."""
-        await indexed(self.service, self.store, "ada")
         await self.say(question, f"about {question}")
         return self.shown().replace(question, "")
 

@@ -81,9 +81,15 @@ async def test_what_a_deleted_fact_came_from_is_not_written_down_again() -> None
 
 async def recalled(talk: Talk, question: str) -> str:
     """Return what a new conversation of this process shows its model, the question aside."""
-    await indexed(talk.service, talk.store, "ada")
     await talk.say(question, f"about {question}")
     return talk.shown().replace(question, "")
+
+
+async def test_the_first_question_in_a_new_process_is_shown_what_was_said_before() -> None:
+    talk = Talk(memory={"confidence_threshold": 1.0})
+    await talk.say("My boat lies in the harbour")
+    await talk.learn()
+    assert "harbour" in await recalled(talk.restarted(), "Where is my boat?")
 
 
 async def test_a_process_finds_the_lines_of_two_that_wrote_at_once() -> None:

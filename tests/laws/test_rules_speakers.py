@@ -20,7 +20,6 @@ from palimpsest import Context, MemoryService, build_graph, extract_facts, summa
 from tests.command_line import AsAda, Typed
 from tests.fakes import Clock, RecordingModel, learns
 from tests.laws.doors import House
-from tests.laws.embedding import indexed
 from tests.laws.talk import DOORS, LONG, NARROW, Failing, Talk, failing
 
 ROOM = [("bob", "I like figs."), ("Carla", "I like kiwis."), ("Ada Lovelace", "I like pears."), (None, "I like dates.")]
@@ -84,7 +83,6 @@ async def test_what_others_said_is_recalled_under_their_names(door: str, asked: 
     for name, text in ROOM:
         await say(talk, text, name)
     await talk.learn()
-    await indexed(talk.service, talk.store, "ada")
     await say(talk, asked, "ada_lovelace", "alone")
     assert " Carla: I like kiwis." in talk.shown()
 
@@ -130,7 +128,6 @@ async def test_a_name_is_data(talk: Talk, tmp_path: Path, name: str) -> None:
     ]
     assert said_by_ada.startswith("[1] user, ")
     assert not said_by_bob.startswith(("- user, ", "["))
-    await indexed(talk.service, talk.store, "ada")
     await say(talk, "Who likes figs?", None, "alone")
     (line,) = [line for line in talk.shown().splitlines() if "I like figs" in line]
     assert " user: " not in line
