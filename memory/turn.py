@@ -4,6 +4,7 @@ A graph, a middleware or a program of one's own keeps between two turns what `Tu
 `memory.injection.injected.Injected` give it as JSON. Nothing here knows in what kind of state.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -246,6 +247,7 @@ class Closing:
         view: What the thread holds now: what the user edited away is no longer learned. `None` learns all.
         time_zone: The assistant's choice, for a user who set none.
         late: When it was said, if it is written down after the turn ended; `None` if it is written down now.
+        began: When the turn began, seconds since the epoch: a person's yes to a call may come days later.
     """
 
     owner: Owner
@@ -257,6 +259,7 @@ class Closing:
     view: ThreadView | None = None
     time_zone: str = ""
     late: Late | None = None
+    began: float = math.inf
 
 
 @transaction
@@ -274,7 +277,7 @@ async def close_turn(closing: Closing, now: float, config: MemoryConfig) -> Entr
     """
     # "Tomorrow" counts from the day on which it was said.
     said_at, epochs = closing.late.at if closing.late else now, closing.epochs
-    messages, time = learnable(closing.messages), iso_time(said_at)
+    messages, time = learnable(closing.messages), iso_time(min(closing.began, said_at))
     said = (to_turn if closing.kind == "turn" else to_stored)(messages, time, epochs.speaker)
     if all(message.seen for message in said):
         return None

@@ -351,7 +351,7 @@ class TurnMemory:
                         await self._service.aremember(store, late)
                     continue
                 failed.append(one)
-            queued = await self._service.aremember(store, replace(closing, late=None, view=view))
+            queued = await self._service.aremember(store, replace(closing, late=None, view=view, began=thread.began))
             # Only now: while nothing can be written, no turn is to blame.
             again = tuple(one for turn in failed for one in tried_again(turn))
             return queued, None, (*again, *before[_MOST_AT_ONCE:])

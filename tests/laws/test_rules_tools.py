@@ -24,7 +24,7 @@ from pydantic import ValidationError
 
 from palimpsest import Context, FactStore, build_graph, open_checkpointer, open_postgres_checkpointer
 from tests.laws.shop import Shop, calls
-from tests.laws.talk import DOORS, Talk
+from tests.laws.talk import DAY, DOORS, Talk
 
 KINDS = ["memory", "sqlite", "postgres"]
 UNKNOWN = "No result is known. The call may have been carried out."
@@ -66,8 +66,8 @@ async def asked(talk: Talk) -> dict[str, Any]:
 async def test_approved_calls_run_once_and_each_gets_the_answer_to_its_own_question(
     talk: Talk, shop: Shop, order: list[int]
 ) -> None:
-    four = calls(("pay", {"amount": 1}), ("mail", {"to": "x"}), ("pay", {"amount": 2}), ("pay", {"amount": 3}))
-    talk.chat.replies = [four]
+    pays = [("pay", {"amount": amount}) for amount in (1, 2, 3)]
+    talk.chat.replies = [calls(pays[0], ("mail", {"to": "x"}), *pays[1:])]
     await talk.say("Do it.")
     waiting = await asked(talk)
     assert sorted(waiting) == ["{'pay': 1}", "{'pay': 2}", "{'pay': 3}"]
@@ -174,6 +174,16 @@ async def test_who_goes_on_instead_of_approving_is_told_what_was_done(
     assert shop.done() == ["mail x"]
     await talk.say("And now?")
     assert results(talk.chat.prompts[-1]) == results(state)
+
+
+async def test_what_was_said_is_as_old_as_its_turn_however_late_a_call_is_approved(shop: Shop) -> None:
+    talk = Talk(tools=shop.tools())
+    talk.chat.replies = [calls(("pay", {"amount": 1}))]
+    await talk.say("I fly tomorrow.")
+    talk.clock.advance(DAY)
+    await talk.run(Command(resume="ok"))
+    await talk.learn()
+    assert "2025-10-09: I fly tomorrow." in talk.memory.prompts[-1][-1].text
 
 
 async def test_an_edit_while_a_call_waits_makes_no_other_call_again(talk: Talk, shop: Shop) -> None:
