@@ -175,7 +175,8 @@ def edited_away(entries: Iterable[AnyTurn], view: ThreadView, first: str) -> fro
     A message that was edited away stays so until the thread has it again.
 
     An incomplete view has a summary that stands for more messages than it names, all older than those. Then a message
-    counts as edited away only if it was written down after one that the thread has.
+    counts as edited away only if it was written down after one that the thread has. While a complete one has the first
+    question, what stood before a message counts as there if memory never read it, as a client wrote it in.
 
     Args:
         entries: What is pending of the thread, in the order in which it was written down.
@@ -196,6 +197,8 @@ def edited_away(entries: Iterable[AnyTurn], view: ThreadView, first: str) -> fro
         kept |= new
         open_ends.extend(new)
     gone = {identity for entry in turns for identity in entry.edited_away} - kept
+    if view.is_complete and first in view.ids:
+        held |= {each for each in set().union(*before.values()) - before.keys() if not each.startswith(BEGINNING)}
     is_newer = view.is_complete
     for message in (message for entry in turns for message in entry.messages):
         is_newer = is_newer or message.id in held

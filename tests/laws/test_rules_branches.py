@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from palimpsest import ConversationContext, FactStore
@@ -82,17 +82,23 @@ async def test_what_was_left_stays_so_when_the_thread_no_longer_names_it(
 
 
 @DOORS
-@pytest.mark.parametrize("mode", ["read_only", "incognito"])
-@pytest.mark.parametrize("again", ["behind", "from the beginning"])
+@pytest.mark.parametrize("how", ["read_only", "incognito", "filled in"])
+@pytest.mark.parametrize("again", ["behind", "from there"])
+@pytest.mark.parametrize("first", [[], ["I like figs."]])
 async def test_what_was_learned_after_turns_that_were_not_and_edited_away_is_no_longer_known(
-    door: str, mode: str, again: str
+    door: str, how: Any, again: str, first: list[str]
 ) -> None:
-    talk = Talk(door, context=NARROW)
-    await talk.say("Hello.", mode=mode)
+    talk = await chat(door, *first)
+    if how == "filled in":
+        node = "call_model" if door == "graph" else "model"
+        filled = {"messages": [HumanMessage("Hello."), AIMessage("Noted.")]}
+        await talk.graph.aupdate_state(talk.who(), filled, as_node=node)
+    else:
+        await talk.say("Hello.", mode=how)
     await say(talk, "I like plums.")
     await talk.learn()
     await fork(talk, "I like plums." if again == "behind" else "Hello.", "I like kiwis.")
-    assert await talk.learn() == ["Likes kiwis"]
+    assert await talk.learn() == [*["Likes figs"][: len(first)], "Likes kiwis"]
 
 
 @DOORS
