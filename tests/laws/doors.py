@@ -99,7 +99,7 @@ class House:
         self.ids: dict[str, str] = {}
         self.store, self.saver, self.rows, self.clock = store, saver, rows, clock
         self.chat, self.memory = (
-            RecordingModel(respond=lambda sent: reply_to(sent[-1].text)),
+            RecordingModel(respond=lambda sent: reply_to(sent[-1].text.rpartition("</memory>\n\n")[2])),
             RecordingModel(respond=remember),
         )
         self.service = kind(
