@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import Any, Self, TypeVar, cast
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
@@ -243,10 +243,9 @@ class Thread:
         return (turn,)
 
     def broken_off(self, run: Run, now: float) -> tuple[Unwritten, ...]:
-        """Return the turn before, where its run ended between the answer and the turn's end: then nobody wrote it down.
+        """Return the turn before, where its run ended before the turn's end: then nobody wrote it down.
 
-        A run that somebody interrupts there, or that fails as its answer is streamed, is not gone on with. A question
-        that has no answer yet is written down with the turn that follows.
+        A run that fails, or that somebody interrupts, is not gone on with. What was asked in it is as old as it was.
 
         Args:
             run: The run of the turn that begins.
@@ -259,7 +258,6 @@ class Thread:
             return ()
         # Only the end of the thread is looked at.
         behind = [*takewhile(lambda one: one.id != asked, reversed(self.messages))]
-        is_answered = any(isinstance(one, AIMessage) and not one.tool_calls for one in behind)
-        if len(behind) == len(self.messages) or not is_answered:
+        if len(behind) == len(self.messages):
             return ()
         return self.named_unwritten(run, asked, min(self.began, now))

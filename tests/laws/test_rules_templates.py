@@ -12,7 +12,7 @@ from langchain_core.tools import tool
 
 from palimpsest import Context, FactStore, PalimpsestMemory, PalimpsestSummary
 from tests.fakes import RecordingModel
-from tests.laws.talk import AGENTS, DOORS, LONG, NARROW, Talk, remembers
+from tests.laws.talk import AGENTS, DAY, DOORS, LONG, NARROW, Talk, remembers
 from tests.templates import template_refuses
 
 LENGTHY = "garden " * 900
@@ -74,6 +74,7 @@ async def test_a_turn_that_failed_does_not_end_its_thread(door: str) -> None:
     for question in ("Do you know my boat?", [{"type": "text", "text": "And my hat?"}]):
         with pytest.raises(Exception, match=DOWN):
             await talk.say(question)  # type: ignore[arg-type]
+    talk.clock.advance(DAY)
     await talk.say("Are you there?")
     assert kinds(talk) == ["system", "human", "ai", "human"]
     assert talk.chat.prompts[-1][-1].text == "Do you know my boat?\n\nAnd my hat?\n\nAre you there?"
@@ -82,6 +83,9 @@ async def test_a_turn_that_failed_does_not_end_its_thread(door: str) -> None:
         await talk.say("What is the weather?")
     await talk.say("Never mind.")
     assert kinds(talk)[-5:] == ["human", "ai", "tool", "ai", "human"]
+    await talk.learn()
+    for said in ("09: Do you know my boat?", "09: And my hat?", "10: Are you there?"):
+        assert said in talk.memory.prompts[0][-1].text
 
 
 @EDGES
