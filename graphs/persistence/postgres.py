@@ -20,7 +20,6 @@ Pool = AsyncConnectionPool[Connection]
 CONNECT_SECONDS: Final = 10
 """How long a server may take to accept a connection."""
 _POOL_SECONDS: Final = 10.0  # how long work waits for a connection that is free
-_STATEMENT_SECONDS: Final = 30  # theirs are a few milliseconds long; one that hangs must not keep its connection
 _IDLE_SECONDS: Final = 300.0
 # By default a pool tries for 5 minutes, at intervals that double: a database that is back would be missed for up to 2.
 # A pool gives up connecting after so many seconds; the next call starts anew, without a pause.
@@ -30,8 +29,12 @@ _TURN_SECONDS: Final = 0.1
 
 _MIGRATION_LOCK: Final = 0x50414C_494D5053  # "PALIMPS": nobody else's lock
 _TRY: Final = f"SELECT pg_try_advisory_xact_lock({_MIGRATION_LOCK}) AS taken"
-# A limit that the operator has set, for the role or in the URI, stays.
-_LIMIT: Final = "SELECT set_config('statement_timeout', %s, false) WHERE current_setting('statement_timeout') = '0'"
+# Statements take milliseconds: one that hangs must not keep its connection, nor a process that is halted, or a machine
+# that is gone, the locks of what it saved. A limit that the operator has set, for the role or in the URI, stays.
+_LIMIT: Final = """
+    SELECT set_config(name, wanted, false) FROM (VALUES ('statement_timeout', '30s'),
+        ('idle_in_transaction_session_timeout', '30s'), ('transaction_timeout', '60s')) AS settings (name, wanted)
+        WHERE current_setting(name, true) = '0'"""
 
 
 # All in one message. The snapshot of the first statement must be younger than the lock: in a database whose default is
@@ -170,7 +173,7 @@ async def migrated(uri: str, migrate: Callable[[Connection], Awaitable[None]]) -
 
 async def _configure(connection: Connection) -> None:
     if not await _is_pooled(connection):
-        await connection.execute(_LIMIT, (f"{_STATEMENT_SECONDS}s",))
+        await connection.execute(_LIMIT)
 
 
 async def _is_pooled(connection: Connection) -> bool:

@@ -19,6 +19,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
 from langgraph.types import Command
 
+from graphs.persistence import postgres as postgres_of_ours
 from graphs.persistence.postgres import DatabaseAway
 from graphs.persistence.postgres_saver import checkpoints_at, open_postgres_checkpointer
 from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
@@ -221,6 +222,23 @@ async def test_a_run_in_another_process_saves_nothing_in_a_thread_that_was_delet
 
         await elsewhere.aput(on("thread"), empty_checkpoint(), {}, {})  # made anew under the id
         assert rows()["checkpoints"] == 1
+
+
+async def test_a_process_that_is_stopped_while_it_saves_holds_its_thread_for_a_minute_at_most(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_of_ours, "_LIMIT", postgres_of_ours._LIMIT.replace("60s", "1s"))
+
+    async with open_postgres_checkpointer(database) as ours:
+
+        async def save() -> None:
+            async with ours._transaction(owns=["thread"]) as (_, execute), asyncio.timeout(20):
+                await execute("SELECT 1")
+                monkeypatch.undo()
+                await ours.adelete_thread("thread")
+
+        with pytest.raises(DatabaseAway):
+            await save()
 
 
 async def test_the_tables_tell_whose_threads_there_are(database: str) -> None:
