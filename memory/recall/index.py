@@ -31,8 +31,13 @@ _SIMILARITY: Final = 1.3
 _NAME: Final = 1.5
 # What a conversation is about is said all over it: each text of it counts for the words of the whole.
 _CONVERSATION: Final = 0.6
-# An embedder finds each text a little alike: with less of what the most alike one has, it does not find it.
+# An embedder finds each text a little alike: with less of what the most alike one has, it does not find it, and what is
+# half as alike counts less than half.
 _LEAST_ALIKE: Final = 0.2
+_ALIKE_POWER: Final = 1.4
+# Facts of one conversation are about the same: each counts for those of it that are most alike, too.
+_ALIKE_FACTS: Final = 3
+_ALIKE_TOGETHER: Final = 0.2
 # A question and its answer are found together, a fact through what it was taken from, and the other way round.
 _NEXT_TO: Final = 0.4
 _FROM_TURN: Final = 0.6
@@ -61,6 +66,7 @@ class _Relations(NamedTuple):
         session_norms: The same of each session.
         before: Of each document the turn before it; -1 where there is none.
         after: The turn after it, too.
+        facts_together: The facts of each session.
         sources: Facts with the turns that they were taken from.
         explanations: The long replies of the assistant.
         is_fact: Whether each document is a fact.
@@ -72,6 +78,7 @@ class _Relations(NamedTuple):
     session_norms: list[float]
     before: list[int]
     after: list[int]
+    facts_together: list[list[int]]
     sources: list[tuple[int, list[int]]]
     explanations: list[int]
     is_fact: list[bool]
@@ -166,7 +173,11 @@ class Index:
             for name in similarity.keys() & self._numbers.keys():
                 # What is alike in the same way, as a single document is, was found or was not.
                 share = (similarity[name] - low) / (high - low) if low < high else float(high > 0)
-                alike[self._numbers[name]] = share
+                alike[self._numbers[name]] = share**_ALIKE_POWER
+            for facts in self._related().facts_together:
+                most = sorted(map(alike.__getitem__, facts))[-_ALIKE_FACTS:]
+                for number in facts:
+                    alike[number] += _ALIKE_TOGETHER * sum(most) / _ALIKE_FACTS
         weights = self._with_alike(asked)
         for name in names(query):
             weights[name] = weights.get(name, 1.0) * max(1.0, _NAME / self._rarity(name))
@@ -358,6 +369,7 @@ class Index:
                 session_norms=_norms(of_sessions, len(sessions)),
                 before=before,
                 after=after,
+                facts_together=[[at for at in session if there[at].kind == "fact"] for session in sessions],
                 sources=[
                     (at, turns)
                     for at, each in enumerate(there)

@@ -166,6 +166,15 @@ def test_what_an_embedder_finds_alike_is_found_without_a_word_in_common() -> Non
     assert found(index, "martial arts", similarity={"a": 0.8, "b": 0.2}) == ["a"]
 
 
+def test_a_fact_counts_for_those_of_its_conversation_that_are_alike_and_half_as_alike_for_less_than_half() -> None:
+    index = Index([*(fact(name, name, session=name[0]) for name in ("x1", "x2", "y1", "y2")), fact("none", "none")])
+    hits = {
+        hit.document.id: hit.score for hit in index.rank("?", similarity={"x1": 1, "x2": 0.5, "y1": 0.5, "none": 0})
+    }
+    assert hits["x2"] > hits["y1"] > 0.0
+    assert hits["y1"] < hits["x1"] / 2 - hits["y2"]
+
+
 documents = st.lists(
     st.builds(
         Document,
