@@ -7,16 +7,21 @@
 It guards the HTTP API. What a graph does with the store is guarded by `graphs.process.identity`.
 """
 
+import importlib
 import logging
 from typing import Any
 from uuid import UUID, uuid5
 
 from langgraph_sdk import Auth
 
+from graphs.process.deployment import service_of_process
 from graphs.process.identity import OWNER_KEY
 from graphs.server.authenticate import Authenticator
-from memory.namespaces import user_root
+from graphs.turn.stores import tolerated_store
+from memory.door import arun
+from memory.namespaces import Owner, user_root
 from memory.turn import MODE_KEY, MODES
+from memory.updates.outbox import read_owners
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +73,25 @@ async def authorize(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> dict[
             metadata.pop("created_by", None)  # "system" would publish it to everyone
             if OPERATOR not in ctx.permissions:
                 metadata.pop("published", None)
+        makes = "create" in (ctx.action, value.get("if_not_exists")) and ctx.resource == "threads"
+        if makes and value.get("thread_id") and await _was_anothers(str(value["thread_id"]), ctx.user.identity):
+            logger.info("denied: a thread of somebody else, whose row is lost")
+            return False
     return own
+
+
+async def _was_anothers(thread_id: str, user_id: str) -> bool:
+    """Say whether somebody else had a thread of this id: what is left of it, without its row, is not the caller's."""
+    service = service_of_process()
+    with tolerated_store(logger, "whose thread it was is not known"):
+        store = await importlib.import_module("langgraph_api.store").get_store()
+        fed = await service.stores.ask(store, "read", lambda: arun(store, read_owners(thread_id)))
+        if fed:
+            return Owner.of(user_id).segment not in {owner.segment for owner in fed}
+        if saver := service.saver_of_server():
+            async for saved in saver.alist({"configurable": {"thread_id": thread_id}}, limit=1):
+                return saved.metadata.get("langgraph_auth_user_id") not in (None, "", user_id)
+    return False
 
 
 def _in_own_store(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> bool:

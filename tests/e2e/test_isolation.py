@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -236,3 +237,18 @@ def test_people_of_similar_names_are_others(server: DevServer, hers: Belongings,
 
 def test_no_log_line_holds_what_was_said(server: DevServer, hers: Belongings) -> None:
     assert SECRET not in server.log
+
+
+def test_a_thread_that_only_memory_knows_still_is_nobody_elses(
+    server: DevServer, alice: SyncLangGraphClient, hers: Belongings
+) -> None:
+    """As where threads go by age, or one server has rows that another has not."""
+    server.stop()
+    shutil.rmtree(server.folder / ".langgraph_api")
+    (server.data / "checkpoints.sqlite").unlink()
+    server.start()
+    run = {"assistant_id": "chat", "input": say("hello"), "if_not_exists": "create"}
+    with httpx.Client(base_url=server.url, headers=headers_of("bob"), timeout=60) as bob:
+        assert bob.post("/threads", json={"thread_id": hers.thread_id}).status_code == 403
+        assert bob.post(f"/threads/{hers.thread_id}/runs/wait", json=run).status_code == 403
+    alice.threads.create(thread_id=hers.thread_id)
