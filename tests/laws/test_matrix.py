@@ -13,7 +13,7 @@ from tests.laws.interruptions import BESIDE as OTHERS
 from tests.laws.interruptions import HOWS, How, Tap
 from tests.laws.judge import View, end, judge, look, settle, words_in
 from tests.laws.operations import OPERATIONS, Operation, beside, furnish
-from tests.laws.worlds import ATOMIC, KINDS, NATIVE, POSTGRES, Snapshot, World
+from tests.laws.worlds import ATOMIC, KINDS, NATIVE, POSTGRES, Snapshot, World, on_files
 from tests.stores import Killed
 
 _PLACES = 400
@@ -148,7 +148,7 @@ EVERY = {"memory": 6, "sqlite": 16, "stock sqlite": 30, "postgres": 10}
 async def hold(name: str, how: How, kind: str, is_whole: bool) -> None:
     every = 1 if is_whole else EVERY[kind]
     broken = await sentence(OPERATIONS[name], how, kind, every)
-    if found := judged(name, how, kind, broken, is_whole=every == 1):
+    if found := judged(name, how, kind, broken, is_whole=is_whole):
         pytest.fail("\n".join(found), pytrace=False)
 
 
@@ -163,7 +163,7 @@ async def test_erased_words_are_in_no_byte_of_a_file() -> None:
     operation, kept = OPERATIONS["erase thread"], set[str]()
     for _ in range(6):  # where rows lie in a file depends on ids, which are random
         _snapshots.clear()
-        async with KINDS["sqlite"](await prepared(operation, "sqlite")) as world:
+        async with on_files(await prepared(operation, "sqlite")) as world:
             assert await operation.act(world.house(folder=world.folder)) == 200
             kept |= words_in(await world.bytes()) & {"axolotls"}
     assert kept == set()

@@ -106,12 +106,7 @@ class World:
 
     async def text(self) -> str:
         """All that is kept, as text; nothing is asked of the world after this."""
-        saved = [repr(getattr(self.saver, part)) for part in _PARTS if hasattr(self.saver, part)]
-        return repr(await self.items()) + "".join(saved)
-
-    async def bytes(self) -> str:
-        """What is kept down to the last byte; nothing is asked of the world after this."""
-        return await self.text()
+        return repr([await self.items(), *(getattr(self.saver, part) for part in _PARTS)])
 
 
 def _copied(kept: Any) -> Any:
@@ -123,8 +118,17 @@ def _copied(kept: Any) -> Any:
     return new
 
 
+class _ServersSaver(InMemorySaver):
+    """Keeps nothing that tasks write after their thread was deleted: a server stops a run first, ours refuse it."""
+
+    def put_writes(self, config: Any, *written: Any) -> None:
+        at = config["configurable"]
+        if at["checkpoint_id"] in self.storage[at["thread_id"]][at["checkpoint_ns"]]:
+            super().put_writes(config, *written)
+
+
 def _saver(saved: dict[str, Any]) -> InMemorySaver:
-    saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[RunningSummary]))
+    saver = _ServersSaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[RunningSummary]))
     for part, value in saved.items():
         getattr(saver, part).update(_copied(value))
     return saver
@@ -158,15 +162,15 @@ class FileWorld(World):
     async def text(self) -> str:
         """All rows, and the bytes of every other file."""
         await self.close()  # what a log still holds goes at the latest when the last process closes the file
-        dumps, others = [], []
+        texts = []
         for path in sorted(self.folder.iterdir()):
             if path.suffix == ".sqlite":
                 with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as file:
                     tables = [name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-                    dumps += [repr(file.execute(f"SELECT * FROM {name}").fetchall()) for name in tables]
+                    texts += [repr(file.execute(f"SELECT * FROM {name}").fetchall()) for name in tables]
             else:
-                others.append(path.read_bytes().decode("utf-8", "ignore"))
-        return "".join(dumps + others)
+                texts.append(path.read_bytes().decode("utf-8", "ignore"))
+        return "".join(texts)
 
     async def bytes(self) -> str:
         """All bytes of all files, those that belong to no row any more included."""
@@ -185,14 +189,14 @@ def _folder() -> Path:
 
 
 @asynccontextmanager
-async def in_memory(snapshot: Snapshot, *, with_threads: bool = True) -> AsyncIterator[World]:
+async def in_memory(snapshot: Snapshot, **_: bool) -> AsyncIterator[World]:
     world = World(snapshot)
     await world.fill(snapshot)
     yield world
 
 
 @asynccontextmanager
-async def on_files(snapshot: Snapshot, *, with_threads: bool = True) -> AsyncIterator[World]:
+async def on_files(snapshot: Snapshot, *, with_threads: bool = True) -> AsyncIterator[FileWorld]:
     folder = _folder()
     if snapshot.folder:
         shutil.copytree(snapshot.folder, folder, dirs_exist_ok=True)
