@@ -9,6 +9,7 @@ also those of one drain of several conversations, and of sweeps.
 """
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -82,7 +83,7 @@ class MemoryUpdateQueue:
         self._waiting: dict[UpdateKey, _Waiting] = {}
         self._busy_users: set[str] = set()
         self._earliest = float("-inf")
-        self._has_scheduler = False
+        self._scheduler = 0  # the process that has its thread: one that is forked from it has none
         self._closed = self._has_refused = False
 
     def add(self, context: ConversationContext) -> None:
@@ -175,9 +176,9 @@ class MemoryUpdateQueue:
                 due = min(due, old.due) if old.due <= now else due  # what is already due does not wait again
             self._waiting[context.key] = _Waiting(context, first, due, old.failures if old else 0)
             self._changed.notify_all()
-            needs_scheduler, self._has_scheduler = not self._has_scheduler, True
+            needs_scheduler, self._scheduler = self._scheduler != os.getpid(), os.getpid()
         if needs_scheduler and not self._can_start("palimpsest-scheduler", self._schedule):
-            self._has_scheduler = False  # the next who adds tries again
+            self._scheduler = 0  # the next who adds tries again
 
     def _can_start(self, name: str, target: Callable[[], None]) -> bool:
         """Start a thread; without one to be had, neither a turn nor the scheduler may fail."""
@@ -234,4 +235,4 @@ class MemoryUpdateQueue:
                     if not self._closed:
                         self._changed.wait(self._next()[1])
         finally:
-            self._has_scheduler = False  # the next who adds starts another one
+            self._scheduler = 0  # the next who adds starts another one

@@ -481,6 +481,24 @@ print(sorted(seen))
     assert "palimpsest-scheduler could not be started" in done.stderr
 
 
+def test_a_process_that_is_forked_learns_what_is_said_in_it() -> None:
+    program = """
+import os, threading
+from palimpsest import ConversationContext, MemoryUpdateQueue
+
+done = threading.Event()
+queue = MemoryUpdateQueue(lambda _: done.set())
+queue.add_nowait(ConversationContext("T", "ada"))
+assert done.wait(100)
+done.clear()
+child = os.fork()
+queue.add_nowait(ConversationContext("T", "eve"))
+assert done.wait(20)
+assert not child or os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-c", program], timeout=120, check=True)
+
+
 def test_in_a_program_of_ones_own_a_store_that_fails_for_a_while_loses_nothing() -> None:
     model, config = RecordingModel(respond=learns), MemoryConfig(update_spacing_seconds=0)
     for n in range(1, 30):
