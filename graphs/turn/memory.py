@@ -128,6 +128,7 @@ class TurnMemory:
         """
         until = time.monotonic() + self._service.stores.seconds["read"]
         now, opening, injected = self._service.clock(), await self._open(run, thread.injected), thread.injected
+        read_at = time.monotonic()
         if opening.snapshot is not None:
             (budget, delta_room), recalled = tokens, await self._recall(run, opening, live, until)
             conditions = TurnConditions(
@@ -167,7 +168,7 @@ class TurnMemory:
             "began": now,
             "receipt": self._receipt(run, thread, opening, injected),
         }
-        self._fresh[run.thread, thread.asked] = time.monotonic(), opening.snapshot
+        self._fresh[run.thread, thread.asked] = read_at, opening.snapshot
         if len(self._fresh) > _KEPT_TURNS:  # turns that ended before they asked a model
             self._fresh.pop(next(iter(self._fresh)), None)
         return BegunTurn(opening, injected, memory, [*{one.id: one for one in marked}.values()])

@@ -1,6 +1,7 @@
 """Erase wins over a turn that is under way: what was said before is not learned after, the rest is."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 from threading import Thread
 
@@ -182,3 +183,20 @@ async def test_what_was_said_before_an_erase_no_tool_of_the_same_turn_remembers(
     await talk.say("I collect beetles.")
     assert await talk.known() == []
     assert "beetles" not in talk.stored()
+
+
+async def test_what_is_erased_while_a_turn_waits_for_its_index_is_shown_to_no_model() -> None:
+    talk = Talk(store=Failing())
+    await talk.say("I like figs")
+    await talk.learn()
+    again, read = talk.restarted(), talk.store.batch
+
+    def erased_meanwhile(ops: Iterable[Op]) -> list[Result]:
+        talk.store.batch = read
+        erase_everything(talk)
+        time.sleep(2.1)
+        return list(read(ops))
+
+    talk.store.batch = erased_meanwhile
+    await again.say("What do I like?", "new")
+    assert "figs" not in again.shown()
