@@ -20,7 +20,8 @@ from graphs.persistence import leave_no_bytes
 from graphs.process.address import ROWS, close_to_others, leave, take_away
 from graphs.process.data_folder import FILES
 from graphs.process.deployment import service_of_process
-from graphs.process.failures import WithoutTraceback
+from graphs.process.failures import ModelUnavailable, WithoutTraceback
+from graphs.process.models import load_chat_model
 from graphs.process.service import MemoryService
 from graphs.server.api import MemoryApi, service_of
 from graphs.server.asgi import Guarded
@@ -54,9 +55,7 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
     app.state.service = service_of(service, store)
     if service.embedder:
         service.embedder.start()  # so that the first turns need not go without it
-    in_daemon_thread(
-        partial(importlib.import_module, "graphs.process.provider_models"), "palimpsest-import"
-    )  # nor wait
+    in_daemon_thread(partial(look_for_model, service.settings), "palimpsest-import")  # nor wait
     listing = asyncio.create_task(_list_threads(service.settings))
     await asyncio.wait({listing}, timeout=_LISTING_SECONDS)
     sweeper = asyncio.create_task(_sweep(service, store, stopping, listing))
@@ -88,6 +87,14 @@ def _once(record: logging.LogRecord) -> bool:
     record.msg, record.args = f"traces are not sent, which is said once: {record.getMessage()[:200]}", ()
     _TRACES.setLevel(logging.CRITICAL)
     return True
+
+
+def look_for_model(settings: Settings) -> None:
+    """Import what asks the deployment's model, and log why it cannot be asked: else only the first turn would say so."""
+    try:
+        load_chat_model("", settings, purpose="chat")
+    except ModelUnavailable as error:
+        logger.warning("a turn that names no other model will fail: %s", error)
 
 
 async def _store() -> BaseStore:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from graphs.server.app import look_for_model
 from graphs.settings import ClientSettings, EnvFileUnreadable, Settings, database_of, environment
 
 EXAMPLE = (Path(__file__).parents[2] / ".env.example").read_text()
@@ -191,3 +192,9 @@ def test_another_encoding_is_named_with_its_line(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes("A=b\nPALIMPSEST_DATA_DIR=grün\n".encode("latin-1"))
     with pytest.raises(EnvFileUnreadable, match=r"line 2 of .*\.env is not UTF-8"):
         environment(tmp_path / ".env", {})
+
+
+@pytest.mark.parametrize(("model", "why"), [("", "No model is configured"), ("gpt", "'gpt' cannot be used")])
+def test_a_server_without_a_model_says_so_as_it_starts(model: str, why: str, caplog: pytest.LogCaptureFixture) -> None:
+    look_for_model(Settings(model=model))
+    assert why in caplog.text

@@ -24,16 +24,6 @@ from tests.unit.test_rollup import FIRST, entry
 DAY = 86_400.0
 
 
-def test_a_backlog_goes_on_where_it_stopped_each_day_and_no_portion_is_asked_for_twice() -> None:
-    there = MemoryBench(config=MemoryConfig(budget_calls=1, portion_messages=2))
-    there.record(there.messages("I like figs", "I like plums", "I like pears"))
-    for _ in range(3):
-        there.drain()
-        there.clock.advance(DAY)
-    assert there.facts() == ["Likes figs", "Likes pears", "Likes plums"]
-    assert len(there.model.prompts) == 3
-
-
 def test_the_day_begins_at_midnight_in_the_deployments_time_zone() -> None:
     oslo = MemoryConfig(time_zone="Europe/Oslo")
     late = datetime(2026, 3, 28, 23, 30, tzinfo=ZoneInfo("Europe/Oslo"))
