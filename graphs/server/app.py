@@ -90,7 +90,7 @@ def _once(record: logging.LogRecord) -> bool:
 
 
 def look_for_model(settings: Settings) -> None:
-    """Import what asks the deployment's model, and log why it cannot be asked: else only the first turn would say so."""
+    """Import what asks the deployment's model, and log why it cannot be asked: only the first turn would say so."""
     try:
         load_chat_model("", settings, purpose="chat")
     except ModelUnavailable as error:

@@ -167,17 +167,7 @@ class Index:
                 nor the embedder: only words of other hits do, or what else was said that day.
         """
         asked = dict.fromkeys(terms(before, today=now), _BEFORE) | dict.fromkeys(terms(query, today=now), 1.0)
-        alike = [0.0] * len(self._documents)
-        if similarity:
-            low, high = min(similarity.values()), max(similarity.values())
-            for name in similarity.keys() & self._numbers.keys():
-                # What is alike in the same way, as a single document is, was found or was not.
-                share = (similarity[name] - low) / (high - low) if low < high else float(high > 0)
-                alike[self._numbers[name]] = share**_ALIKE_POWER
-            for facts in self._related().facts_together:
-                most = sorted(map(alike.__getitem__, facts))[-_ALIKE_FACTS:]
-                for number in facts:
-                    alike[number] += _ALIKE_TOGETHER * sum(most) / _ALIKE_FACTS
+        alike = self._shares(similarity or {})
         weights = self._with_alike(asked)
         for name in names(query):
             weights[name] = weights.get(name, 1.0) * max(1.0, _NAME / self._rarity(name))
@@ -287,6 +277,20 @@ class Index:
             for other, share in alike[word].items():
                 found[other] = max(found.get(other, 0.0), weight * share)
         return found
+
+    def _shares(self, similarity: Mapping[str, float]) -> list[float]:
+        """Return for each document how alike it is, of what the most alike one has, with the facts beside it."""
+        alike = [0.0] * len(self._documents)
+        low, high = (of(similarity.values(), default=0.0) for of in (min, max))
+        for name in similarity.keys() & self._numbers.keys():
+            # What is alike in the same way, as a single document is, was found or was not.
+            share = (similarity[name] - low) / (high - low) if low < high else float(high > 0)
+            alike[self._numbers[name]] = share**_ALIKE_POWER
+        for facts in self._related().facts_together if similarity else ():
+            most = sorted(map(alike.__getitem__, facts))[-_ALIKE_FACTS:]
+            for number in facts:
+                alike[number] += _ALIKE_TOGETHER * sum(most) / _ALIKE_FACTS
+        return alike
 
     def _add_scores(self, scores: list[float], weights: Mapping[str, float]) -> None:
         """Add how well each document fits the words."""
