@@ -16,6 +16,7 @@ from langgraph.store.base import BaseStore
 from langgraph_sdk import get_client
 from pydantic_core import from_json
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphs.process.identity import as_server
@@ -101,6 +102,13 @@ class DeletionDoor:
         match below and (scope["method"], *below):
             case "DELETE", "threads" | "assistants" as kind, named:
                 doomed, is_sure = await _doomed(scope, kind, named), kind == "threads"
+            case "DELETE", "runs", run_id:
+                # The server has its checkpointer delete those of a run before it looks in whose thread that is
+                # (langgraph-runtime-inmem 0.36.7).
+                status, body = await get(self._app, scope, f"{root}/runs/{run_id}")
+                refused = None if status == 200 else Response(body, status, media_type="application/json")
+                await (refused or self._app)(scope, receive, send)
+                return
             case "POST", "threads", "prune":
                 if (read := await whole_body(scope, receive)) is None:
                     return

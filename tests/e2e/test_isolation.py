@@ -149,6 +149,8 @@ def test_no_endpoint_shows_or_changes_what_is_anothers(
         answer = asked(server, hers, method, path, headers_of("bob"))
         assert SECRET not in answer.text, (method, path, answer.text[:500])
         assert answer.status_code < 500 or answer.status_code == 501, (method, path, answer.text[:500])
+    with sdk(server, "bob") as bob, pytest.raises(APIStatusError, match=r"(?i)not found"):  # by a thread of his own
+        bob.runs.delete(bob.threads.create()["thread_id"], hers.run_id)
     assert kept(server, alice, hers) == before
 
 
