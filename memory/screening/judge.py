@@ -26,7 +26,7 @@ _UNSPACED: Final = "\u3040-\u30ff\u3400-\u9fff"
 _PART = re.compile(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]+(?:['\u2019-][^\W\d_{_UNSPACED}]+)*|\d+|[^\w\s]")
 _PIECES = re.compile(rf"[{_UNSPACED}]+|[^\s{_UNSPACED}]+")
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?|\d{1,2}:\d\d")
-_SAME = re.compile(r"([Aa])\1\1+")
+_SAME = re.compile(r"(?<=AA)A+|(?<=aa)a+")
 _DOMAIN = re.compile(r"[\w-]\.([a-z]{2,12})(?:[/?:]|$)")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s|\n|(?<=[\u3002\uff01\uff1f])")
 # A longer word is a key or a link more likely than a word, and its pieces would be features without end.
@@ -197,7 +197,7 @@ def _kind(word: str) -> str:
 def _shape(value: str) -> str:
     """Return a value with each digit as 0 and each letter as A or a, of which two in a row tell as much as more."""
     signs = (_LETTERS.get(unicodedata.category(char), char) for char in value[:_LONGEST_VALUE])
-    return _SAME.sub(r"\1\1", "".join(signs))
+    return _SAME.sub("", "".join(signs))
 
 
 def _longest_run(words: Sequence[str]) -> int:
