@@ -12,6 +12,7 @@ import logging
 from typing import Any
 from uuid import UUID, uuid5
 
+from langchain_core.runnables import RunnableConfig
 from langgraph_sdk import Auth
 
 from graphs.process.deployment import service_of_process
@@ -82,15 +83,17 @@ async def authorize(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> dict[
 
 async def _was_anothers(thread_id: str, user_id: str) -> bool:
     """Say whether somebody else had a thread of this id: what is left of it, without its row, is not the caller's."""
-    service = service_of_process()
+    service, at = service_of_process(), RunnableConfig(configurable={"thread_id": thread_id})
     with tolerated_store(logger, "whose thread it was is not known"):
+        saver, before = service.saver_of_server(), None
+        # Checkpoints first: the server says whose they are. An export that somebody takes in may name any thread.
+        while saver and (saved := [each async for each in saver.alist(at, before=before, limit=1)]):
+            if user := saved[0].metadata.get("langgraph_auth_user_id"):
+                return user != user_id
+            before = saved[0].config  # a state that a client wrote names nobody
         store = await importlib.import_module("langgraph_api.store").get_store()
         fed = await service.stores.ask(store, "read", lambda: arun(store, read_owners(thread_id)))
-        if fed:
-            return Owner.of(user_id).segment not in {owner.segment for owner in fed}
-        if saver := service.saver_of_server():
-            async for saved in saver.alist({"configurable": {"thread_id": thread_id}}, limit=1):
-                return saved.metadata.get("langgraph_auth_user_id") not in (None, "", user_id)
+        return any(owner.segment != Owner.of(user_id).segment for owner in fed)
     return False
 
 

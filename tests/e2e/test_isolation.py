@@ -244,13 +244,21 @@ def test_no_log_line_holds_what_was_said(server: DevServer, hers: Belongings) ->
 def test_a_thread_that_only_memory_knows_still_is_nobody_elses(
     server: DevServer, alice: SyncLangGraphClient, hers: Belongings
 ) -> None:
-    """As where threads go by age, or one server has rows that another has not."""
-    server.stop()
-    shutil.rmtree(server.folder / ".langgraph_api")
-    (server.data / "checkpoints.sqlite").unlink()
-    server.start()
+    """As where threads go by age, or one server has rows that another has not; an export may name any thread."""
+    header: Any = {"format": "palimpsest.memory", "schema": 1}
+    said = {"id": "m", "role": "user", "text": "I keep newts.", "time": "2026-01-01T00:00:00Z"}
+    update = {"update": {"thread_id": hers.thread_id, "kind": "turn", "messages": [said]}}
     run = {"assistant_id": "chat", "input": say("hello"), "if_not_exists": "create"}
-    with httpx.Client(base_url=server.url, headers=headers_of("bob"), timeout=60) as bob:
-        assert bob.post("/threads", json={"thread_id": hers.thread_id}).status_code == 403
-        assert bob.post(f"/threads/{hers.thread_id}/runs/wait", json=run).status_code == 403
-    alice.threads.create(thread_id=hers.thread_id)
+    for lines in ([header], [header, update]):
+        server.stop()
+        shutil.rmtree(server.folder / ".langgraph_api")
+        (server.data / "checkpoints.sqlite").unlink()
+        server.start()
+        with httpx.Client(base_url=server.url, headers=headers_of("bob"), timeout=60) as bob:
+            jsonl = {"Content-Type": "application/jsonl"}
+            taken = bob.post("/memory/import", content="\n".join(map(json.dumps, lines)), headers=jsonl).json()
+            assert taken["updates"] == len(lines) - 1
+            assert bob.post("/threads", json={"thread_id": hers.thread_id}).status_code == 403
+            assert bob.post(f"/threads/{hers.thread_id}/runs/wait", json=run).status_code == 403
+        if lines == [header]:
+            alice.threads.create(thread_id=hers.thread_id)

@@ -100,9 +100,9 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     """
     thread_id, service = str(wanted.thread_id), call.service
     if await service.threads.metadata(call.user_id, thread_id) is None:
-        # Without a row, memory that it fed, or its checkpoints, say whose it is.
+        # Without a row, its checkpoints, or memory that it fed, say whose it is.
         fed = [owner.segment == call.owner.segment for owner in await call.run(read_owners(thread_id))]
-        if not (all(fed) if fed else thread_id in await orphans_of(call)):
+        if not (thread_id in await orphans_of(call) or (fed and all(fed))):
             raise RefusedRequest(404, "you have no thread with this id")
     said = (await call.run(read_fact_set(call.owner))).first_said_in(thread_id)
     telling = await call.run(threads_telling(call.owner, said)) - {thread_id}  # while the journal has the words
