@@ -51,10 +51,10 @@ def delta_graph(saver: BaseCheckpointSaver[str]) -> Graph:
 
 def on(thread: str, run: str = "", user: str = "") -> RunnableConfig:
     """Return the config of a run on a thread, as the server makes it."""
-    named = {"run_id": run, "langgraph_auth_user_id": user}
+    named = {"langgraph_auth_user_id": user} if user else {}
     return {
-        "configurable": {"thread_id": thread, "checkpoint_ns": ""},
-        "metadata": {name: value for name, value in named.items() if value},
+        "configurable": {"thread_id": thread, "checkpoint_ns": "", **named},
+        "metadata": {"run_id": run} if run else {},
     }
 
 

@@ -35,7 +35,7 @@ _POSTGRES = ("psycopg", "psycopg_pool", "langgraph.store.postgres")
 
 
 async def checkpointed_threads(settings: Settings, user_ids: Collection[str]) -> list[str]:
-    """Return the ids of the threads in which only these users have saved; a checkpoint without a user has the empty id.
+    """Return the ids of the threads in which these users have saved, and no other; no user is the empty id.
 
     If a server keeps the checkpoints itself, its database is read, as its API tells nothing of threads without a row.
     If that cannot be read, or has other tables than LangGraph's, no thread is found, and the log says what that means.

@@ -310,13 +310,16 @@ class Checkpoints:
     read: Callable[[str, dict[str, object]], Awaitable[list[Any]]]
 
     async def threads_of(self, user_ids: Collection[str]) -> list[str]:
-        """Return the ids of the threads in which nobody but these users has saved; no user is the empty id."""
-        are_theirs = self.sql.among.format("users")
+        """Return the ids of the threads in which these users have saved, and no other; no user is the empty id.
+
+        A state that a client writes, and a copy, name no user.
+        """
+        are_theirs, other = self.sql.among.format("users"), self.sql.user("other.metadata")
         query = f"""
             SELECT thread_id FROM (
                 SELECT DISTINCT thread_id FROM checkpoints WHERE {self.sql.user()} {are_theirs}) AS theirs
             WHERE NOT EXISTS (SELECT 1 FROM checkpoints AS other
-                WHERE other.thread_id = theirs.thread_id AND NOT {self.sql.user("other.metadata")} {are_theirs})"""
+                WHERE other.thread_id = theirs.thread_id AND {other} <> '' AND NOT {other} {are_theirs})"""
         found = await self.read(query, {"users": self.sql.listed(list(user_ids))})
         return [str(thread_id) for (thread_id,) in found]
 

@@ -22,7 +22,7 @@ from langgraph.types import Command
 from graphs.persistence import postgres as postgres_of_ours
 from graphs.persistence.postgres import DatabaseAway
 from graphs.persistence.postgres_saver import checkpoints_at, open_postgres_checkpointer
-from graphs.persistence.sqlite_saver import DurableSqliteSaver, open_checkpointer
+from graphs.persistence.sqlite_saver import DurableSqliteSaver, checkpoints_in, open_checkpointer
 from memory.context.running_summary import RunningSummary
 from tests.postgres import Postgres
 from tests.saver_graphs import Delta, Stranger, delta_graph, echo_graph, on, said_later_by_slow_clocks, say, texts
@@ -241,8 +241,16 @@ async def test_a_process_that_is_stopped_while_it_saves_holds_its_thread_for_a_m
             await save()
 
 
-async def test_the_tables_tell_whose_threads_there_are(database: str) -> None:
+async def test_a_state_that_a_client_wrote_leaves_a_thread_its_users(tmp_path: Path) -> None:
+    """An erase of everything finds threads without a row by it."""
+    async with open_checkpointer(tmp_path / "checkpoints.sqlite") as saver:
+        graph = echo_graph(saver)
+        await graph.ainvoke({"messages": [HumanMessage("hello")]}, on("adas", user="ada"))
+        await graph.aupdate_state(on("adas", user=""), {"messages": [HumanMessage("more")]})
+    assert await checkpoints_in(tmp_path / "checkpoints.sqlite").threads_of(["ada"]) == ["adas"]
 
+
+async def test_the_tables_tell_whose_threads_there_are(database: str) -> None:
     tables = checkpoints_at(database)
     assert await tables.threads_of([""]) == []
     async with open_postgres_checkpointer(database) as saver:
