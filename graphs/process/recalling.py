@@ -25,9 +25,12 @@ from memory.turn import Opening
 
 logger = logging.getLogger(__name__)
 
+_TURN_SECONDS = 5.0
+"""Work for one owner waits so long for that of another: a store or a provider may hang."""
+
 
 class WorkBehind:
-    """One sort of background work (indexing, or making vectors), at most one thread for each owner.
+    """One sort of background work (indexing, or making vectors), for one owner after the other.
 
     Args:
         work: Does all that is to do for an owner; blocks. A failure is logged, and the next call tries again.
@@ -37,7 +40,7 @@ class WorkBehind:
 
     def __init__(self, work: Callable[[BaseStore, Owner], object], name: str, consequence: str) -> None:
         self._work, self._name, self._consequence = work, name, consequence
-        self._lock = threading.Lock()
+        self._lock, self._turn = threading.Lock(), threading.Lock()
         self._under_way: dict[tuple[BaseStore, Owner], Future[None]] = {}
         self._asked: set[tuple[BaseStore, Owner]] = set()  # since it was begun the last time
 
@@ -64,8 +67,12 @@ class WorkBehind:
                     return
                 self._asked.discard(place)
             store, owner = place
+            # It computes: of many users who come as a server starts, each would wait for all, and the event loop, too.
+            is_next = self._turn.acquire(timeout=_TURN_SECONDS)
             with tolerated(logger, self._consequence, owner.due_key):
                 self._work(store, owner)
+            if is_next:
+                self._turn.release()
 
 
 class Recalling:

@@ -1,10 +1,14 @@
 """What was said in other conversations comes back when a message asks for it, seen from what the model received."""
 
 import json
+import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
+from langgraph.store.memory import InMemoryStore
 
+from graphs.process.recalling import WorkBehind
 from graphs.turn.context import Context
 from memory.control import change_control
 from memory.door import run
@@ -111,3 +115,18 @@ async def test_yesterday_counts_from_the_day_where_the_user_is(assistants: str, 
     facts.create("Went to the fair on 2026-03-09 by tram", "context", 0.1)
 
     assert "the fair" in await shown(talk, "Where did I go yesterday?", "asked")
+
+
+def test_of_many_who_come_at_once_one_is_indexed_after_the_other() -> None:
+    seen, together = list[object](), threading.Barrier(2)
+
+    def work(_: object, owner: Owner) -> None:
+        seen.append(owner)
+        with suppress(threading.BrokenBarrierError):
+            together.wait(0.2)
+            seen.append("at once")
+
+    behind = WorkBehind(work, "", "")
+    for end in [behind.ask(InMemoryStore(), owner) for owner in (ADA, Owner.of("bob"))]:
+        end.result()
+    assert seen in ([ADA, Owner.of("bob")], [Owner.of("bob"), ADA])
