@@ -1,9 +1,8 @@
 """Train the learned judges of the door, and measure them on writers that they did not learn from.
 
 `python -m tests.screening_training` writes `memory/screening/judges.json` from the texts in `tests/data/screening`,
-the same bytes each time. `python -m tests.screening_training --cross-validate` leaves out each writer in turn, and
-counts what the door (rules and judges) holds of that one's texts; `--texts` shows what is missed and held wrongly.
-`python -m tests.screening_training --held-out` counts what the door as it is shipped holds of other writers.
+the same bytes each time. `python -m tests.screening_training --held-out` counts what the door as it is shipped holds of
+other writers.
 """
 
 import base64
@@ -393,38 +392,14 @@ def written(folder: Path = FOLDER) -> str:
     return json.dumps({"data": digest(folder), **made}, indent=1) + "\n"
 
 
-def cross_validated(found: list[Example]) -> Iterator[tuple[str, dict[str, tuple[int, int]], list[str]]]:
-    """Yield for each writer what the door holds if it learned from the others: counts by kind, and what went wrong."""
-    for writer in sorted({each.writer for each in found if each.writer.startswith("writer")}):
-        rest = [each for each in found if each.writer != writer]
-        order, secret = trained(ORDERS, rest), trained(SECRETS, rest)
-        own = [each for each in found if each.writer == writer]
-        yield writer, *counted(own, order, secret)
-
-
-def counted(own: list[Example], order: Judge, secret: Judge) -> tuple[dict[str, tuple[int, int]], list[str]]:
-    """Return how many of each kind are held, and lines about what is missed or held wrongly."""
-    held, wrong = Counter[str](), []
+def counted(own: list[Example], order: Judge, secret: Judge) -> dict[str, tuple[int, int]]:
+    """Return how many of each kind are held, of how many."""
+    held = Counter[str]()
     for _, kind, text, _ in own:
         composed = compatible(text)
         is_told = secrets.is_known_secret(composed) or secrets.is_made_by_machine(composed)
-        is_held = is_told or secret.holds(secret_features(composed)) or is_instruction_like(text, order)
-        held[kind] += is_held
-        if is_held != (kind in ("attacks", "secrets")):
-            wrong.append(f"  {kind}: {text!r}")
-    return {kind: (held[kind], n) for kind, n in sorted(Counter(each.kind for each in own).items())}, wrong
-
-
-def report() -> Iterator[str]:
-    """Yield the counts of the cross-validation, by writer and of all, line by line."""
-    held, of = Counter[str](), Counter[str]()
-    for writer, counts, wrong in cross_validated(examples()):
-        for kind, (some, n) in counts.items():
-            held[kind] += some
-            of[kind] += n
-        yield f"{writer}: {_line(counts)}"
-        yield from (wrong if "--texts" in sys.argv else ())
-    yield f"all: {_line({kind: (held[kind], n) for kind, n in sorted(of.items())})}"
+        held[kind] += is_told or secret.holds(secret_features(composed)) or is_instruction_like(text, order)
+    return {kind: (held[kind], n) for kind, n in sorted(Counter(each.kind for each in own).items())}
 
 
 def held_out() -> Iterator[tuple[str, dict[str, tuple[int, int]]]]:
@@ -432,17 +407,11 @@ def held_out() -> Iterator[tuple[str, dict[str, tuple[int, int]]]]:
     found = examples(FOLDER / "held_out")
     for name in sorted({each.writer for each in found}):
         own = [each for each in found if each.writer == name]
-        yield name, counted(own, ORDER_JUDGE, SECRET_JUDGE)[0]
-
-
-def _line(counts: dict[str, tuple[int, int]]) -> str:
-    return ", ".join(f"{kind} {some}/{n}" for kind, (some, n) in counts.items())
+        yield name, counted(own, ORDER_JUDGE, SECRET_JUDGE)
 
 
 if __name__ == "__main__":
-    if "--cross-validate" in sys.argv:
-        sys.stdout.writelines(f"{line}\n" for line in report())
-    elif "--held-out" in sys.argv:
-        sys.stdout.writelines(f"{name}: {_line(counts)}\n" for name, counts in held_out())
+    if "--held-out" in sys.argv:
+        sys.stdout.writelines(f"{name}: {counts}\n" for name, counts in held_out())
     else:
         JUDGES_FILE.write_text(written())

@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.dev_server import DevServer
 from tests.e2e.waiting import eventually
-from tests.stories.serving import PROJECT, ServerFailed
+from tests.stories.serving import PROJECT
 from tests.stub_model import Reply, StubModel, always
 
 COMMAND = (sys.executable, "-m", "palimpsest")
@@ -30,21 +30,6 @@ def facts(server: DevServer, folder: Path) -> subprocess.CompletedProcess[str]:
 def server(tmp_path: Path, model: StubModel) -> DevServer:
     variables = {"OPENAI_API_KEY": "stub", "OPENAI_BASE_URL": model.url}
     return DevServer(tmp_path / "one", environment=variables, starter=(*COMMAND, "dev"))
-
-
-def test_one_banner_says_where_memory_is_seen_and_how_to_talk(server: DevServer) -> None:
-    with server:
-        eventually(lambda: "Ctrl-C" in server.log)
-        said = server.log
-    assert said.index("Ready ") < said.index(f"{server.url}/memory") < said.index("Ctrl-C")
-    assert " chat\n" in said
-    assert "Welcome to" not in said
-
-
-def test_a_misspelt_variable_stops_the_start_and_names_the_one_that_is_meant(server: DevServer) -> None:
-    server.environment = {**server.environment, "PALIMPSEST_DEBOUNCE_SECOND": "5"}
-    with pytest.raises(ServerFailed, match="is PALIMPSEST_DEBOUNCE_SECONDS meant"), server:
-        pass
 
 
 def test_a_refused_key_is_one_line_of_the_log(server: DevServer, model: StubModel) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import httpx
 import pytest
-from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from tests.e2e.conftest import Serve
@@ -42,15 +41,6 @@ async def test_ten_runs_without_a_thread_at_once_lose_nobodys_thread(
     assert found == set(made)
     for thread_id in made:
         await client.threads.get(thread_id)
-
-
-async def test_after_a_restart_a_turn_at_once_ends(server: DevServer, client: LangGraphClient) -> None:
-    threads = [(await client.threads.create())["thread_id"] for _ in range(5)]
-    await asyncio.gather(*(turn(client, thread) for thread in threads), *(turn(client, None) for _ in range(10)))
-    await asyncio.to_thread(server.restart)
-    async with get_client(url=server.url) as again:
-        states = await asyncio.gather(*(turn(again, thread) for thread in threads))
-    assert [len(state["messages"]) for state in states] == [4] * 5
 
 
 async def test_threads_are_deleted_and_erased_while_others_read(server: DevServer, client: LangGraphClient) -> None:

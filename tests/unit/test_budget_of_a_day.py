@@ -1,7 +1,6 @@
 """A user's budget of a day: when a day begins, what processes note together, and what waits for tomorrow."""
 
 import asyncio
-from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -9,17 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphs.process.service import MemoryService
-from graphs.settings import Settings
 from memory.config import MemoryConfig
-from memory.door import run
-from memory.journal.journal import append
 from memory.namespaces import Owner
-from memory.updates.budget import day_at, spend
-from tests.fakes import RecordingModel
+from memory.updates.budget import day_at
 from tests.laws.talk import Failing, Talk
-from tests.memory_bench import ADA, MemoryBench
-from tests.unit.test_rollup import FIRST, entry
 
 DAY = 86_400.0
 
@@ -39,24 +31,6 @@ def test_the_next_day_is_another_one_and_comes_within_25_hours(now: float, zone:
     day, ends = day_at(now, config)
     assert now < ends <= now + 25 * 3600 + 1
     assert day_at(ends, config)[0] > day
-
-
-async def test_a_roll_up_that_waits_for_tomorrow_is_made_tomorrow() -> None:
-    there, today = (
-        MemoryBench(config=MemoryConfig(budget_calls=1)),
-        1_767_225_600.0 + 3 * DAY,
-    )  # the journal's first day, and three more
-    model = RecordingModel(respond=lambda _: "told")
-    service = MemoryService(
-        Settings(memory=replace(there.config, update_spacing_seconds=0)), lambda *_: model, clock=there.clock
-    )
-    there.clock.seconds = today
-    run(there.store, append(ADA, [entry(FIRST.isoformat())]))
-    run(there.store, spend(ADA, there.config, today))
-    assert not await service.work(there.store, lambda updater: updater.roll_up(ADA))
-    assert model.prompts == []
-    there.clock.seconds += DAY
-    assert await service.work(there.store, lambda updater: updater.roll_up(ADA))
 
 
 async def test_while_the_store_is_away_a_summary_asks_it_for_no_budget(caplog: pytest.LogCaptureFixture) -> None:

@@ -17,7 +17,7 @@ def test_the_file_of_the_judges_was_made_from_the_texts_in_the_repository() -> N
 def test_a_writer_that_the_judges_did_not_learn_from_is_held_nine_times_of_ten_and_honest_texts_are_not() -> None:
     own = [each for each in examples() if each.writer == WRITER]
     others = [each for each in examples() if each.writer != WRITER]
-    counts, _ = counted(own, trained(ORDERS, others), trained(SECRETS, others))
+    counts = counted(own, trained(ORDERS, others), trained(SECRETS, others))
 
     assert counts["attacks"][1] >= 80
     assert counts["attacks"][0] >= 0.9 * counts["attacks"][1]
