@@ -26,7 +26,7 @@ Kind = Literal[
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SEGMENT = re.compile(r"u_[0-9a-f]{32}")
-_IMPORTED = re.compile(r"import:[A-Za-z0-9_-]{1,64}:[0-9a-f]{8}(?=:|$)")
+_IMPORTED = re.compile(r"import:[A-Za-z0-9_-]{1,64}:[0-9a-f]{32}(?=:|$)")
 
 
 def user_segment(user_id: str) -> str:
@@ -116,7 +116,7 @@ def checked_source(source: str) -> str:
 def source_unit(owner: Owner, source: str) -> str:
     """Return what the ids of all threads begin with that an owner imported together, and are erased together."""
     # Other users may name their imports alike, and what is noted of threads is noted for all users in one place.
-    return f"import:{checked_source(source)}:{digest(owner.due_key)[:8]}"
+    return f"import:{checked_source(source)}:{digest(owner.due_key)[:32]}"
 
 
 def imported_thread(unit: str, conversation: str) -> str:
