@@ -124,13 +124,13 @@ class DurableSaver(BaseCheckpointSaver[str]):
         await self._settled(thread_named(config))
         return before_next(await super(DurableSaver, await self._reader()).aget_tuple(config))
 
-    async def _settled(self, thread_id: str) -> None:
-        """Return once nothing of a thread is being saved, or after a while."""
+    async def _settled(self, thread_id: str, *, steps: int = _NEXT_STEPS) -> None:
+        """Return once nothing of a thread is being saved, nor begun in so many steps, or after a while."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_SAVE_SECONDS):
                 while saving := [end for thread, end in self._saving if thread == thread_id]:
                     await asyncio.wait(saving)
-                    for _ in range(_NEXT_STEPS):
+                    for _ in range(steps):
                         await asyncio.sleep(0)
 
     async def alist(
@@ -197,7 +197,7 @@ class DurableSaver(BaseCheckpointSaver[str]):
                     await super(DurableSaver, saver).aput_writes(config, writes, task_id, task_path)
             if is_begun or is_dead:
                 break
-            await self._settled(thread_id)
+            await self._settled(thread_id, steps=0)  # before who reads looks again
             with suppress(TimeoutError):
                 async with asyncio.timeout(_FIRST_SECONDS):
                     await first.wait()

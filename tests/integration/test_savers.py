@@ -64,8 +64,8 @@ async def test_who_goes_on_sees_what_a_stopped_run_still_saves(saver: Any) -> No
     first, second = empty_checkpoint(), empty_checkpoint()
     beside = on("T")
     beside["configurable"]["checkpoint_id"] = first["id"]
-    before = asyncio.create_task(saver.aput(on("T"), first, {"source": "loop"}, {}))
     written = asyncio.create_task(saver.aput_writes(beside, [("messages", "said")], "task"))
+    before = asyncio.create_task(saver.aput(on("T"), first, {"source": "loop"}, {}))
 
     async def save_next() -> None:
         await asyncio.gather(written)
