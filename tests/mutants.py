@@ -1281,10 +1281,17 @@ MUTANTS = (
         ("tests/rules/test_permissions.py",),
     ),
     Mutant(
+        "each turn waits for an index that takes too long",
+        "graphs/process/recalling.py",
+        " and work not in self._late:",
+        ":",
+        ("tests/rules/test_recalled_turns.py",),
+    ),
+    Mutant(
         "the first question in a new process is shown no past turns",
         "graphs/process/recalling.py",
-        "                if is_behind:",
-        "                if False:",
+        "if is_behind and work not in self._late:",
+        "if False:",
         (PROMISES,),
     ),
     Mutant(

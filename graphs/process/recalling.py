@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import replace
 from functools import partial
+from weakref import WeakSet
 
 from langgraph.store.base import BaseStore
 
@@ -40,7 +41,7 @@ class WorkBehind:
 
     def __init__(self, work: Callable[[BaseStore, Owner], object], name: str, consequence: str) -> None:
         self._work, self._name, self._consequence = work, name, consequence
-        self._lock, self._turn = threading.Lock(), threading.Lock()
+        self._lock, self.turn = threading.Lock(), threading.Lock()
         self._under_way: dict[tuple[BaseStore, Owner], Future[None]] = {}
         self._asked: set[tuple[BaseStore, Owner]] = set()  # since it was begun the last time
 
@@ -68,11 +69,11 @@ class WorkBehind:
                 self._asked.discard(place)
             store, owner = place
             # It computes: of many users who come as a server starts, each would wait for all, and the event loop, too.
-            is_next = self._turn.acquire(timeout=_TURN_SECONDS)
+            is_next = self.turn.acquire(timeout=_TURN_SECONDS)
             with tolerated(logger, self._consequence, owner.due_key):
                 self._work(store, owner)
             if is_next:
-                self._turn.release()
+                self.turn.release()
 
 
 class Recalling:
@@ -88,6 +89,7 @@ class Recalling:
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._stores = ByStore[OrderedDict[Owner, UserIndex]](OrderedDict)
+        self._late = WeakSet[Future[None]]()  # indexing that a turn has waited for in vain
         self.behind = WorkBehind(self._follow, "palimpsest-recall", "the index of %s is not up to date")
         self.making = WorkBehind(self._make, "palimpsest-vectors", "no vectors are made for %s")
 
@@ -103,7 +105,8 @@ class Recalling:
         """Return what has to do with a turn's message; nothing where nothing is known, or what failed is logged.
 
         The facts are those that the turn has read. What the journal was told in another process, or before this one was
-        started, is indexed first; after so many seconds only those lines count that are indexed and have not changed.
+        started, is indexed first; after so many seconds, and until that is done, those lines count that are indexed and
+        have not changed.
         """
         snapshot = opening.snapshot
         if snapshot is None:
@@ -115,8 +118,10 @@ class Recalling:
             # Vectors of new facts may have been made before they were indexed.
             if is_behind or (has_new and self._embedder):
                 work = self.behind.ask(store, owner)
-                if is_behind:
-                    await asyncio.wait([asyncio.wrap_future(work)], timeout=seconds)
+                if is_behind and work not in self._late:
+                    _, late = await asyncio.wait([asyncio.wrap_future(work)], timeout=seconds)
+                    if late:
+                        self._late.add(work)
             return index.recall(await self._with_vectors(asked) if len(index) else asked, opening.revision)
         return NOTHING
 

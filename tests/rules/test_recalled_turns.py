@@ -15,6 +15,8 @@ from memory.door import run
 from memory.facts.store import FactStore
 from memory.message import iso_time
 from memory.namespaces import Owner
+from memory.recall.user_index import Asked
+from memory.turn import open_turn
 from tests.laws.embedding import indexed
 from tests.laws.talk import Talk
 
@@ -130,3 +132,12 @@ def test_of_many_who_come_at_once_one_is_indexed_after_the_other() -> None:
     for end in [behind.ask(InMemoryStore(), Owner.of(name)) for name in "ab"]:
         end.result()
     assert "at once" not in seen
+
+
+async def test_only_one_turn_waits_for_an_index_that_takes_too_long() -> None:
+    talk = await learned("Ms Berg teaches me the cello.")
+    opening, recalling = run(talk.store, open_turn(ADA, "new", "normal", None, ())), talk.process().recalling
+    with recalling.behind.turn:
+        for seconds in (0.0, 600.0):
+            found = await recalling.recall(talk.store, ADA, opening, Asked(ASKED), seconds)
+            assert "turn" not in [hit.document.kind for hit in found.hits]
