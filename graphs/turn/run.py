@@ -115,9 +115,12 @@ class Run:
         Raises:
             TimeoutError: If it takes longer.
         """
-        declared = [self.context.memory_mode, (self.config.get("metadata") or {}).get(MODE_KEY)]
+        metadata = self.config.get("metadata") or {}
+        declared = [self.context.memory_mode, metadata.get(MODE_KEY)]
+        # Where a tool names a thread of its own, metadata alone say what is above; in a tool they name the tool itself.
+        handed = str(metadata.get("checkpoint_ns") or "").removeprefix(self._configurable.get("checkpoint_ns") or "")
         # As deepagents calls its subagents. Compiled with `checkpointer=True`, a graph has the names of nodes alone.
-        is_called = any(part.partition(":")[0] == _TOOL_NODE for part in self._graph.split("|"))
+        is_called = any(part.partition(":")[0] == _TOOL_NODE for part in f"{self._graph}|{handed}".split("|"))
         if is_called or self._configurable.get("ls_agent_type") == "subagent":
             declared.append("read_only")
         if not self.on_server:

@@ -387,15 +387,16 @@ async def test_a_run_cannot_be_looser_than_its_agent(door: str) -> None:
     assert "figs" not in talk.stored()
 
 
-async def test_what_a_model_tells_a_subagent_is_not_learned(door: str) -> None:
+@pytest.mark.parametrize("own", [None, {"configurable": {"thread_id": "R"}}])
+async def test_what_a_model_tells_a_subagent_is_not_learned(door: str, own: Any) -> None:
     talk, researcher = Talk(), RecordingModel()
-    memory = PalimpsestMemory(agent_name="research", service=talk.service)
-    below = create_agent(researcher, middleware=[memory], store=talk.store)
+    memory = PalimpsestMemory(user="ada", agent_name="research", service=talk.service)
+    below = create_agent(researcher, middleware=[memory], store=talk.store, checkpointer=own and talk.saver)
 
     @tool
     def research(topic: str) -> str:
         """Find out about a topic."""
-        below.invoke({"messages": [HumanMessage(f"I like {topic}.")]})
+        below.invoke({"messages": [HumanMessage(f"I like {topic}.")]}, own)
         return "found"
 
     talk = Talk(door, tools=[research], store=talk.store)
