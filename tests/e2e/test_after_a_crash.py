@@ -46,6 +46,7 @@ def test_threads_that_were_just_begun_are_listed_again_and_what_was_deleted_is_n
             deleted = client.threads.create()["thread_id"]
             for thread_id in (kept, deleted):
                 client.runs.wait(thread_id, "chat", input=say("My name is Ada."))
+            before: Any = client.threads.get_state(kept)
             client.threads.delete(deleted)
             client.runs.create(None, "chat", input=say("Something stateless."))
             model.wait_for(lambda request: "stateless" in request.text)
@@ -58,7 +59,8 @@ def test_threads_that_were_just_begun_are_listed_again_and_what_was_deleted_is_n
         assert (row["thread_id"], [each["content"] for each in row["values"]["messages"]]) == (kept, SAID)
         assert (row["status"], row["metadata"]["graph_id"]) == ("idle", "chat")
         assert row["metadata"]["memory_mode"] == "read_only"
-        assert said(client, kept) == SAID
+        # A copy would have none of what its tasks wrote, such as what they ask a person.
+        assert client.threads.get_state(kept) == before
         state: Any = client.runs.wait(kept, "chat", input=say("Thanks."))
         assert [message["content"] for message in state["messages"]] == [*SAID, "Thanks.", "You said: Thanks."]
 

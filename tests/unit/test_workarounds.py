@@ -5,8 +5,9 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -78,9 +79,18 @@ class SavingLate(ThreadServer):
         self.asked_for += len(ids or ())
         return await super().search(ids=ids, **options)
 
-    async def update_state(self, thread_id: str, values: None, *, as_node: str) -> None:
-        assert (values, as_node, self.rows[thread_id]["graph_id"]) == (None, "__copy__", "chat")
-        self.valued.append(thread_id)
+    async def get_state(self, thread_id: str) -> Any:
+        return self.rows[thread_id]["graph_id"]
+
+    async def set_status(self, _: object, thread_id: UUID, state: str, error: None) -> None:
+        assert (state, error) == ("chat", None)
+        self.valued.append(str(thread_id))
+
+    async def given_back(self, patch: pytest.MonkeyPatch, **settings: Any) -> None:
+        patch.setattr(lost_rows, "get_client", self.client)
+        patch.setitem(sys.modules, "langgraph_runtime_inmem.ops", SimpleNamespace(Threads=self))
+        patch.setitem(sys.modules, "langgraph_runtime_inmem.database", SimpleNamespace(connect=nullcontext))
+        await lost_rows.give_back(Settings(**settings))
 
 
 async def begun(folder: Path, threads: Mapping[str, str]) -> None:
@@ -103,8 +113,7 @@ async def test_all_threads_that_were_begun_last_are_given_back_and_no_others_are
     ids = [str(UUID(int=number)) for number in range(1, 701)]
     await begun(tmp_path, dict.fromkeys(ids, ""))
     server = SavingLate({each: {"graph_id": "chat"} for each in ids[:450]})
-    monkeypatch.setattr(lost_rows, "get_client", server.client)
-    await lost_rows.give_back(Settings(data_dir=tmp_path, single_user=True))
+    await server.given_back(monkeypatch, data_dir=tmp_path, single_user=True)
     assert (sorted(server.rows), sorted(server.valued)) == (ids, ids[450:])
     assert server.asked_for == 400
 
@@ -121,8 +130,7 @@ async def test_a_row_that_was_saved_before_the_first_run_becomes_its_owners_alon
             known: {"owner": "ada", "graph_id": "other"},
         }
     )
-    monkeypatch.setattr(lost_rows, "get_client", server.client)
-    await lost_rows.give_back(Settings(data_dir=tmp_path))
+    await server.given_back(monkeypatch, data_dir=tmp_path)
     assert server.valued == [adas]
     assert server.rows == {
         adas: {"owner": "ada", "title": "Who I am", "graph_id": "chat"},

@@ -8,10 +8,12 @@ What would mend it: rows that are saved with the checkpoint. This file goes then
 `tests/e2e/test_after_a_crash.py` shows what it is for.
 """
 
+import importlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
@@ -67,8 +69,12 @@ async def _make_or_complete(client: LangGraphClient, thread_id: str, row: dict[s
         await client.threads.update(thread_id, metadata=row)
     else:
         await client.threads.create(thread_id=thread_id, metadata=row, if_exists="raise")
-    # It copies the newest checkpoint, and the row has its values then.
-    await client.threads.update_state(thread_id, None, as_node="__copy__")
+    # The server gives a row its values as a run ends. A copy of the newest checkpoint would do so, and lose what its
+    # tasks wrote: what they ask a person, and what calls beside these have done.
+    ops = importlib.import_module("langgraph_runtime_inmem.ops")
+    async with importlib.import_module("langgraph_runtime_inmem.database").connect() as connection:
+        state = await client.threads.get_state(thread_id)
+        await ops.Threads.set_status(connection, UUID(thread_id), state, None)
 
 
 def row_of(said: Sequence[Mapping[str, Any]], single_user: bool) -> dict[str, Any] | None:
