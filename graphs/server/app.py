@@ -55,7 +55,7 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
     app.state.service = service_of(service, store)
     if service.embedder:
         service.embedder.start()  # so that the first turns need not go without it
-    in_daemon_thread(partial(look_for_model, service.settings), "palimpsest-import")  # nor wait
+    looking = in_daemon_thread(partial(look_for_model, service.settings), "palimpsest-import")  # nor wait
     listing = asyncio.create_task(_list_threads(service.settings))
     await asyncio.wait({listing}, timeout=_LISTING_SECONDS)
     sweeper = asyncio.create_task(_sweep(service, store, stopping, listing))
@@ -77,7 +77,9 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
         seconds = 0.0 if service.stores.any_away() else service.settings.memory.drain_seconds
         drained = asyncio.wait({sweeper}, timeout=seconds)
         # The queue's threads use the store through this loop: blocking it here would leave them waiting for it.
-        await asyncio.gather(asyncio.to_thread(service.close), drained)
+        # A process that ends in the middle of imports is aborted: what is not Python in them bears no thread that ends.
+        imported = asyncio.wait({asyncio.wrap_future(looking)}, timeout=_LISTING_SECONDS)
+        await asyncio.gather(asyncio.to_thread(service.close), drained, imported)
         sweeper.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await sweeper
