@@ -17,14 +17,12 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.base import id as ids
 
+from graphs.process.identity import SAVED_BY
 from memory.context.running_summary import RunningSummary
 from memory.text import check_encodable
 
 CHECKPOINTED_TYPES = ((RunningSummary.__module__, RunningSummary.__qualname__),)
 """Our classes that come back from a checkpoint as themselves; with these named, no unknown class is ever built."""
-
-USER = "langgraph_auth_user_id"
-"""Where checkpoints say whose they are, as the server says; nothing where nobody logs in."""
 
 KEPT_SECONDS = 7 * 86_400
 """Longer than any run that was going on when its thread was deleted."""
@@ -65,7 +63,7 @@ class Dialect:
 
     def user(self, of: str = "metadata") -> str:
         """Return the expression for whose checkpoint it is, as the server says; empty where nobody logs in."""
-        return f"COALESCE({self.said(USER, of)}, '')"
+        return f"COALESCE({self.said(SAVED_BY, of)}, '')"
 
 
 CREATE = """
@@ -165,7 +163,7 @@ class DurableSaver(BaseCheckpointSaver[str]):
         Whose it is, its configuration says alone: LangGraph believes a run's metadata first, which a client writes.
         """
         said = config.get("metadata", {}).items()
-        config = {**config, "metadata": {name: each for name, each in said if name != USER}}
+        config = {**config, "metadata": {name: each for name, each in said if name != SAVED_BY}}
         thread_id, checkpoint_id = thread_named(config), checkpoint["id"]
         parents = (metadata.get("parents") or {}).values()
         try:

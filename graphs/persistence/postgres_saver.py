@@ -23,6 +23,7 @@ from graphs.persistence.durable_saver import (
     Execute,
 )
 from graphs.persistence.postgres import CONNECT_SECONDS, Connection, Pool, migrated, open_pool, pool_transaction
+from graphs.process.identity import SAVED_BY
 
 _NAME: Final = re.compile(r":(\w+)")
 _COPIED: Final = {
@@ -49,8 +50,8 @@ _SQL: Final = Dialect(
         ),
     ),
     # MessagePack keeps strings as they are, so that the name of a key can be looked for without reading what it is in.
-    unwritten="""
-        SELECT newest.thread_id, COALESCE(newest.metadata ->> 'langgraph_auth_user_id', '') FROM (
+    unwritten=f"""
+        SELECT newest.thread_id, COALESCE(newest.metadata ->> '{SAVED_BY}', '') FROM (
             SELECT DISTINCT ON (thread_id) thread_id, checkpoint, metadata FROM checkpoints
             WHERE checkpoint_ns = '' AND thread_id > :after ORDER BY thread_id, checkpoint_id DESC) AS newest
         WHERE EXISTS (

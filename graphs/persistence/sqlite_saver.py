@@ -27,11 +27,12 @@ from graphs.persistence.durable_saver import (
     DurableSaver,
     Execute,
 )
+from graphs.process.identity import SAVED_BY
 
 _METADATA = "CASE WHEN json_valid(CAST({of} AS TEXT)) THEN CAST({of} AS TEXT) END"
 _JSON = _METADATA.format(of="metadata")
 _SAYING = f"json_extract({_METADATA}, '$.{{name}}')"
-_USER = f"COALESCE({_SAYING.format(of='metadata', name='langgraph_auth_user_id')}, '')"
+_USER = f"COALESCE({_SAYING.format(of='metadata', name=SAVED_BY)}, '')"
 _SQL = Dialect(
     writes="writes",
     tables=("checkpoints", "writes"),

@@ -13,6 +13,8 @@ T = TypeVar("T")
 LOCAL_USER = "local"
 OWNER_KEY = "owner"
 """In the metadata of what a user made on a server: who may do anything with it."""
+SAVED_BY = "langgraph_auth_user_id"
+"""In a run's configurable, and in the metadata of its checkpoints: whose it is, as the server says."""
 _USER = "langgraph_auth_user"
 STUDIO_USER = "langgraph-studio-user"
 """What the development server calls everyone who comes through Studio: no person, so nobody's memory."""
@@ -39,7 +41,7 @@ def owner_of_run(configurable: Mapping[str, object], agent_name: str, *, single_
 def vouched_in(configurable: Mapping[str, object]) -> str | None:
     """Return the identity that the server vouches for in a run's configuration, or `None` without one."""
     user = configurable.get(_USER)
-    return authenticated_user(configurable.get("langgraph_auth_user_id")) if user is None else vouched(user)
+    return authenticated_user(configurable.get(SAVED_BY)) if user is None else vouched(user)
 
 
 def known_as(configurable: Mapping[str, object]) -> str:

@@ -19,7 +19,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from graphs.process.data_folder import CHECKPOINTS
-from graphs.process.identity import OWNER_KEY, as_server
+from graphs.process.identity import OWNER_KEY, SAVED_BY, as_server
 from graphs.server.threads import may_have_row, rows_of
 from graphs.settings import Settings
 from memory.door import tolerated
@@ -86,8 +86,8 @@ def row_of(said: Sequence[Mapping[str, Any]], single_user: bool) -> dict[str, An
     """
     first, newest = (said[0], said[-1]) if said else ({}, {})
     # Without a user: what the server itself copied.
-    users = {str(each.get("langgraph_auth_user_id") or "") for each in said} - {""}
-    owner = first.get("langgraph_auth_user_id")
+    users = {str(each.get(SAVED_BY) or "") for each in said} - {""}
+    owner = first.get(SAVED_BY)
     if not first.get("graph_id") or users != (set() if single_user else {owner}):
         return None
     row = {key: first[key] for key in ("graph_id", "assistant_id") if first.get(key)}
