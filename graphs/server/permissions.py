@@ -13,13 +13,14 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from langchain_core.runnables import RunnableConfig
-from langgraph_sdk import Auth
+from langgraph_sdk import Auth, get_client
 
 from graphs.process.deployment import service_of_process
-from graphs.process.identity import OWNER_KEY
+from graphs.process.identity import OWNER_KEY, SAVED_BY
 from graphs.server.authenticate import Authenticator
+from graphs.server.threads import rows_of
 from graphs.turn.stores import tolerated_store
-from memory.door import arun
+from memory.door import arun, tolerated
 from memory.namespaces import Owner, user_root
 from memory.turn import MODE_KEY, MODES
 from memory.updates.outbox import read_owners
@@ -83,12 +84,15 @@ async def authorize(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> dict[
 
 async def _was_anothers(thread_id: str, user_id: str) -> bool:
     """Say whether somebody else had a thread of this id: what is left of it, without its row, is not the caller's."""
+    with tolerated(logger, "whether a thread has its row is not known"):
+        if thread_id in await rows_of(get_client(), [thread_id]):
+            return False  # the row says it; a run would else read a whole checkpoint
     service, at = service_of_process(), RunnableConfig(configurable={"thread_id": thread_id})
     with tolerated_store(logger, "whose thread it was is not known"):
         saver, before = service.saver_of_server(), None
         # Checkpoints first: the server says whose they are. An export that somebody takes in may name any thread.
         while saver and (saved := [each async for each in saver.alist(at, before=before, limit=1)]):
-            if user := saved[0].metadata.get("langgraph_auth_user_id"):
+            if user := saved[0].metadata.get(SAVED_BY):
                 return user != user_id
             before = saved[0].config  # a state that a client wrote names nobody
         store = await importlib.import_module("langgraph_api.store").get_store()

@@ -102,7 +102,7 @@ async def erase_thread(call: AgentCall, wanted: ThreadErasure) -> Erased:
     if await service.threads.metadata(call.user_id, thread_id) is None:
         # Without a row, its checkpoints, or memory that it fed, say whose it is.
         fed = [owner.segment == call.owner.segment for owner in await call.run(read_owners(thread_id))]
-        if not (thread_id in await orphans_of(call) or (fed and all(fed))):
+        if not (fed and all(fed)) and thread_id not in await orphans_of(call):
             raise RefusedRequest(404, "you have no thread with this id")
     said = (await call.run(read_fact_set(call.owner))).first_said_in(thread_id)
     telling = await call.run(threads_telling(call.owner, said)) - {thread_id}  # while the journal has the words
