@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from graphs.cli.shell import Json, Refused, Shell, asks
+from graphs.cli.shell import Json, Refused, Shell, asks, word
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
@@ -72,7 +72,7 @@ def read_in(memory: "MemoryClient", shell: Shell, file: BinaryIO) -> None:
 @asks(
     "backfill",
     click.Argument(["files"], nargs=-1, required=True),
-    click.Option(["--source"], help="What to call it, to take it back. Default: chatgpt, claude, …"),
+    click.Option(["--source"], type=word, help="What to call it, to take it back. Default: chatgpt, claude, …"),
     click.Option(["--dry-run"], is_flag=True, help="Only read the files, and say what there is. Asks nobody."),
     click.Option(["--no-learn"], is_flag=True, help="Only write it into the journal, where it can be searched."),
     shown=("backfill chatgpt-export.zip --dry-run", "backfill notes.jsonl --source notes"),

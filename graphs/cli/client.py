@@ -170,7 +170,7 @@ class MemoryClient:
                 with self.http.stream(method, url, timeout=timeout, **request) as answer:
                     wait = float(answer.headers.get("Retry-After", 0)) if answer.status_code == _TOO_MANY else 0.0
                     if not (can_repeat and 0 < wait <= _MOST_WAIT_SECONDS):
-                        if answer.is_error:
+                        if not answer.is_success:
                             answer.read()
                             self._check(answer)
                         yield answer
@@ -201,6 +201,8 @@ class MemoryClient:
             told = f"{self.place} asks for a login: {_LOGIN}"
         elif answer.status_code == httpx.codes.NOT_FOUND and not is_ours and "/memory" in answer.url.path:
             told = f"{self.place} is another server, without /memory: {NO_SERVER}"
+        elif answer.has_redirect_location:
+            told = f"{self.place} leads to {answer.headers['Location']}: name that with --url"
         elif not is_ours:
             told = f"{self.place} refuses with status {answer.status_code}: {told}"
         raise Refused(told, problem if is_ours else None)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphs.cli.shell import YES, Json, Refused, Shell, asks, confirm_first, counted, examples_of_use, route
+from graphs.cli.shell import YES, Json, Refused, Shell, asks, confirm_first, counted, examples_of_use, route, word
 
 if TYPE_CHECKING:
     from graphs.cli.client import MemoryClient
@@ -42,9 +42,9 @@ def _show_updates(shell: Shell, found: Json) -> None:
         shell.note("dead ones wait for you: `palimpsest pending retry --all`, or `pending discard KEY`")
 
 
-FACT = click.Argument(["fact_id"], metavar="FACT")
+FACT = click.Argument(["fact_id"], metavar="FACT", type=word)
 CATEGORY = click.Option(["--category"], help="preference, knowledge, context, behavior, goal or correction.")
-CONFIDENCE = click.Option(["--confidence"], type=float, help="How sure it is, 0 to 1.")
+CONFIDENCE = click.Option(["--confidence"], help="How sure it is, 0 to 1.")
 EXPIRES = click.Option(
     ["--expires", "expires_at"], help="Until when it holds: 2026-12-31, 2026-12 or 2026; empty: no end."
 )

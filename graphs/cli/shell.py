@@ -6,6 +6,7 @@ person, lines with tabs for a pipe, the API's own JSON for a program.
 
 import io
 import json
+import re
 import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -113,6 +114,13 @@ def printable(text: str) -> str:
 def counted(number: int, thing: str) -> str:
     """Return `1 fact`, `2 facts`."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def word(typed: str) -> str:
+    """Return an id or a name that is typed, and stands in a path of the API: another word could name something else."""
+    if not re.fullmatch(r"[\w-]+", typed):
+        raise click.BadParameter("it must be one word of letters, digits, _ and -")
+    return typed
 
 
 def examples_of_use(*lines: str) -> str:

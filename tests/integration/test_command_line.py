@@ -56,19 +56,21 @@ def test_what_the_api_refuses_is_one_sentence(ada: Typed) -> None:
     assert ada.refused("facts", "delete", "fact_00000000") == "Error: no fact has the id 'fact_00000000'\n"
     assert "no fact of history" in ada.refused("facts", "restore", "fact_00000000")
     assert "nothing to undo" in ada.refused("facts", "undo")
-    assert "confidence" in ada.refused("facts", "add", "x", "--confidence", "7")
+    assert "confidence" in ada.refused("facts", "add", "x", "--confidence", "nan")
     assert "preference" in ada.refused("facts", "list", "--category", "food")
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        ["facts", "list", "--limit", "many"],
         ["import", "missing.json"],
         ["pending", "retry"],
         ["pending", "retry", "abc", "--all"],
         ["facts", "list", "--local", "--url", "http://127.0.0.1:1"],
         ["erase"],
+        ["facts", "delete", ""],
+        ["facts", "show", "../profile"],
+        ["backfill", "a.json", "--source", "a/b"],
     ],
 )
 def test_a_wrong_command_line_asks_nobody(ada: Typed, line: list[str]) -> None:
@@ -110,8 +112,8 @@ def test_url_token_and_agent_come_from_the_line_or_the_environment(app: MemoryAp
         (httpx.ReadTimeout("slow"), "in time"),
         (httpx.RemoteProtocolError("gone"), "does it run?"),
         (httpx.Response(404, text="Not Found"), "another server"),
-        (httpx.Response(404, json={"detail": "Not Found"}), "another server"),
         (httpx.Response(500, text="Internal Server Error"), "status 500"),
+        (httpx.Response(308, headers={"Location": "https://a.example"}), "https://a.example"),
         (httpx.Response(200, text="<html>"), "JSON"),
         (httpx.Response(200, json={"status": "ok"}), "is no Palimpsest server"),
         (httpx.Response(200, json=[]), "is no Palimpsest server"),
