@@ -53,16 +53,17 @@ _TAKEN: Final = (
 _TOLD: Final = ("kind", "thread_id", "created", "model", "edited_away", "messages")
 
 
-def read_fact(raw: object, now: str) -> Fact | Reason:
+def read_fact(raw: object, now: str, *also: str) -> Fact | Reason:
     """Return the fact that an entry of a document describes, or why it is refused.
 
     Args:
         raw: The entry.
         now: ISO 8601; all facts of a document come at one time.
+        also: What else is taken of it, where it comes back to the memory that it is from.
     """
     if not isinstance(raw, Mapping):
         return "malformed"
-    taken = {name: raw[name] for name in _TAKEN if name in raw}
+    taken = {name: raw[name] for name in (*_TAKEN, *also) if name in raw}
     try:
         fact = from_item(taken, created_at=now)
     except ValueError as error:

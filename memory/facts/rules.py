@@ -71,7 +71,9 @@ def create(
     until, said = checked_expiry(expires_at), given["content"]
     is_suspect = admitted(said, "content") is not None or facts.control.secrets.are_in(said)
     status: Status = "quarantined" if is_suspect and not facts.saying(said) else "active"
-    fact = write(facts, Fact(**given, created_at=facts.now, updated_at=facts.now, status=status, valid_to=until))
+    by_hand = facts.now if source in BY_HAND else ""  # what was said before does not change it, either
+    draft = Fact(**given, created_at=facts.now, updated_at=facts.now, edited_at=by_hand, status=status, valid_to=until)
+    fact = write(facts, draft)
     return update(facts, fact.id, pinned=pinned or None, expires_at=expires_at or None, source=source)
 
 
@@ -101,16 +103,18 @@ def restore(facts: FactSet, fact_id: str) -> Fact:
     gone = next((fact for fact in facts.gone() if fact.id == fact_id), None)
     if gone is None:
         raise FactNotFound(fact_id)
+    at = moment(facts.now)
+    if at is not None and is_over(gone, at.timestamp()):
+        gone = replace(gone, valid_to="")
     if gone.status == "evicted":  # nobody decided that it goes, so it comes back as if it was said again
-        return create(facts, gone.content, gone.category, gone.confidence, source=gone.source, pinned=gone.pinned)
+        fact = create(facts, gone.content, gone.category, gone.confidence, source=gone.source, pinned=gone.pinned)
+        return facts.put(replace(fact, valid_from=gone.valid_from, valid_to=gone.valid_to, edited_at=facts.now))
     heirs = _heirs(gone, {fact.id: fact for fact in facts.every})
     wrong = facts.rows.get(heirs[-1]) if heirs else None
     replaced = (wrong,) if wrong is not None and wrong.status == "active" else ()
     if facts.is_full() and not replaced:
         raise MemoryFull(facts.config.max_facts)
-    at = moment(facts.now)
-    is_past = at is not None and is_over(gone, at.timestamp())
-    fact = facts.bring_back(replace(gone, valid_to="") if is_past else gone)
+    fact = facts.bring_back(gone)
     for each in replaced:
         fact = facts.supersede(each, fact)
     facts.limit(fresh={fact.id})

@@ -126,7 +126,6 @@ def test_what_cannot_be_read_is_named_and_costs_nothing_else(ada: Typed, folder:
     (folder / "cut.json").write_text('[{"mapping": {')
     assert "cut.json is no JSON, or was cut off" in ada.refused("backfill", "cut.json")
     assert "cannot be read" in ada.refused("backfill", "nowhere.zip")
-    assert "name: " in ada.run("backfill", "chatgpt.zip", "--source", "a:b").stderr
 
 
 def test_no_more_is_on_its_way_than_is_read(

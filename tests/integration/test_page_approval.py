@@ -39,11 +39,14 @@ async def test_yes_in_other_words(page: Page) -> None:
 
 
 async def test_no_undo_makes_a_yes_of_what_a_form_says(page: Page) -> None:
-    said = '{"content": "User has asthma", "category": "knowledge", "confidence": 0.9, "status": "active"}'
-    await page.post("held-again", fact=said)
-    assert (page.used(), page.waits()) == ([], [ASTHMA])
+    (cold,) = page.learns("User has a cold")
+    said = {"content": ASTHMA, "category": "knowledge", "confidence": 0.9, "status": "active", "replaces": cold}
+    await page.post("held-again", fact=json.dumps(said))
+    assert (page.used(), page.waits()) == (["User has a cold"], [ASTHMA])
     for wrong in ("[1]", "no json", '{"content": ""}'):
         await page.post("held-again", fact=wrong, status=422)
+    await page.post("held-yes", id=page.facts.list("waiting")[0].id)
+    assert page.used() == [ASTHMA]  # a correction, as before
 
 
 async def test_an_order_that_a_model_marks_is_shown_as_waiting_with_its_line(page: Page) -> None:

@@ -75,10 +75,12 @@ def test_a_correction_supersedes_the_old_fact_stays_as_history() -> None:
     assert applied == Outcome(created=(new.id,), superseded=(old.id,))
 
 
-def test_a_correction_of_a_protected_fact_leaves_the_new_one_protected() -> None:
-    before = fact_set_of(draft("Lives in Oslo", source="page"))
+@pytest.mark.parametrize("known", [(), (draft("Lives in Bergen"),)])
+def test_a_correction_of_a_protected_fact_leaves_what_takes_its_place_protected(known: tuple[Fact, ...]) -> None:
+    before = fact_set_of(draft("Lives in Oslo", source="page"), *known)
+    oslo, *_ = before.rows.values()
 
-    fact_set, _ = apply(before, change("Lives in Bergen", "corrects", target=only(before).id))
+    fact_set, _ = apply(before, change("Lives in Bergen", "corrects", target=oslo.id))
 
     assert is_protected(only(fact_set))
 
@@ -91,15 +93,6 @@ def test_a_correction_that_says_what_another_fact_says_leaves_one() -> None:
 
     assert only(fact_set) == replace(bergen, replaces=oslo.id)
     assert applied.superseded == (oslo.id,)
-
-
-def test_a_correction_of_a_protected_fact_by_a_known_one_leaves_that_protected() -> None:
-    before = fact_set_of(draft("Lives in Oslo", source="page"), draft("Lives in Bergen"))
-    oslo, _ = before.rows.values()
-
-    fact_set, _ = apply(before, change("Lives in Bergen", "corrects", target=oslo.id))
-
-    assert is_protected(only(fact_set))
 
 
 def test_a_correction_that_changes_nothing_is_a_confirmation() -> None:
@@ -121,6 +114,13 @@ def test_what_is_no_longer_true_becomes_history_unless_a_person_protected_it() -
     assert [fact.status for fact in fact_set.archived] == ["ended"]
     assert applied.superseded == (holiday.id,)
     assert reasons(applied.refused) == {"protected": 1}
+
+
+def test_what_was_said_before_a_person_wrote_a_fact_does_not_change_it() -> None:
+    before = fact_set_of()
+    bergen = rules.create(before, "Lives in Bergen", "knowledge", 0.9, source="page")
+    after, done = apply(before, change("Lives in Oslo", "corrects", target=bergen.id))
+    assert (reasons(done.refused), only(after)) == ({"edited": 1}, bergen)
 
 
 def test_F7_a_repeat_is_a_confirmation_and_leaves_the_fact_unchanged() -> None:

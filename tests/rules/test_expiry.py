@@ -7,9 +7,8 @@ from langgraph.store.memory import InMemoryStore
 from memory.config import MemoryConfig
 from memory.door import run
 from memory.facts.store import FactStore
-from memory.forget.retention import KINDS, clean
+from memory.forget.retention import clean
 from memory.namespaces import Owner
-from memory.updates.outbox import owners_with
 from tests.fakes import Clock
 
 ADA = Owner.of("ada")
@@ -49,4 +48,3 @@ def test_without_a_setting_nothing_goes_by_age() -> None:
     there.update(there.create("Lives in Bergen", "knowledge", 0.9).id, content="Lives in Oslo")
     clock.advance(10_000 * DAY)
     assert not any(run(store, clean(ADA, MemoryConfig(), clock())).values())
-    assert run(store, owners_with(*KINDS)) == [ADA]

@@ -1,4 +1,5 @@
 import logging
+import re
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -56,9 +57,7 @@ def test_F4_a_new_fact_gets_an_id_of_8_hex_digits() -> None:
     fact_set = FactSet(ADA)
     fact = rules.write(fact_set, draft("Lives in Oslo"))
 
-    assert fact.id.startswith("fact_")
-    assert int(fact.id[5:], 16) < 2**32
-    assert len(fact.id) == 13
+    assert re.fullmatch("fact_[0-9a-f]{8}", fact.id)
     assert fact_set.rows == {fact.id: fact}
 
 
@@ -90,10 +89,6 @@ def test_F7_a_skipped_duplicate_is_logged_without_its_text(caplog: pytest.LogCap
 
     assert f"skipped a duplicate of {first}" in caplog.text
     assert "oslo" not in caplog.text.casefold()
-
-
-def test_F7_different_facts_are_different() -> None:
-    assert len(fact_set_of(draft("Lives in Oslo"), draft("Lives in Oslo Town")).rows) == 2
 
 
 def test_F8_of_equally_sure_facts_the_oldest_goes() -> None:
@@ -138,10 +133,8 @@ def test_F8_a_memory_full_of_protected_facts_refuses_the_new_one(pinned: bool) -
     config = MemoryConfig(max_facts=2)
     fact_set = fact_set_of(draft("a", pinned=True), draft("b", source="page"), config=config)
 
-    with pytest.raises(MemoryFull, match="all 2 facts are protected") as error:
+    with pytest.raises(MemoryFull, match="all 2 facts are protected"):
         rules.write(fact_set, draft("c", 1.0, pinned=pinned))
-
-    assert error.value.max_facts == 2
 
 
 @given(st.lists(drafts, max_size=40), st.integers(1, 6))
@@ -323,14 +316,16 @@ def test_what_comes_back_from_the_bin_has_no_end_that_is_over_and_keeps_to_the_l
     fact_set = fact_set_of(draft("Rents a boat", 0.6, valid_to="2020"), config=config)
     boat = id_of("Rents a boat")
     rules.retire(fact_set, boat)
-    weak = rules.write(fact_set, draft("Likes figs", 0.9))
+    weak = rules.write(fact_set, draft("Likes figs", 0.9, valid_to="2999"))
     fact_set = FactSet(ADA, fact_set.rows, config=config, now=T1, past=fact_set.past)  # the next transaction
     assert rules.restore(fact_set, boat).valid_to == ""
     assert contents_of(fact_set) == {"Rents a boat"}
     assert [fact.id for fact in fact_set.gone()] == [weak.id]
-    rules.update(fact_set, boat, pinned=True)
+    fact_set = FactSet(ADA, fact_set.rows, config=config, now=T1, past=fact_set.past)
+    assert rules.restore(fact_set, weak.id).valid_to == "2999"
+    rules.update(fact_set, weak.id, pinned=True)
     with pytest.raises(MemoryFull):
-        rules.restore(fact_set, weak.id)
+        rules.restore(fact_set, boat)
 
 
 def test_nothing_that_was_said_no_to_is_in_the_bin_though_it_was_edited_before() -> None:

@@ -69,7 +69,7 @@ async def take_no_back(asked: PageRequest) -> Response:
     """Let a fact wait again that somebody has just said no to; it is checked as an import is."""
     now = asked.now
     try:
-        fact = read_fact(json.loads(asked.one("fact")), iso_time(now))
+        fact = read_fact(json.loads(asked.one("fact")), iso_time(now), "replaces")
     except ValueError:
         fact = "malformed"
     if not isinstance(fact, Fact):
