@@ -19,11 +19,11 @@ from memory.facts.profile import read_profile, write_profile
 from memory.facts.records import text_key
 from memory.facts.store import FactEffects
 from memory.journal.entry import JournalEntry
-from memory.journal.journal import append
+from memory.journal.journal import append, read_journal_entries
 from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.screening.door import screened
-from memory.updates.outbox import record
+from memory.updates.outbox import read_entries, record
 
 logger = logging.getLogger(__name__)
 
@@ -170,8 +170,8 @@ async def _write_piece(facts: FactEffects, epoch: str, seconds: float, taken: Pi
             if not isinstance(entry, Mapping):
                 raise ValueError("an entry must be an object")
             if part == "profile":
-                sections, there = read_sections(entry), await read_profile(owner)
-                fit = [each for each in sections if each.name not in there and screened(each.text) is None]
+                sections, profile = read_sections(entry), await read_profile(owner)
+                fit = [each for each in sections if each.name not in profile and screened(each.text) is None]
                 await write_profile(owner, fit, now)
                 done.sections += [each.name for each in fit]
             elif part == "journal":
@@ -180,12 +180,15 @@ async def _write_piece(facts: FactEffects, epoch: str, seconds: float, taken: Pi
                 journal.append(line.screened((), control.secrets) if is_secret else line)
             else:  # one that is there already stays as it is, with its progress
                 update = read_update(entry, owner=owner, epoch=epoch, now=seconds)
-                if await record(update):
+                there = [each.key for each in await read_entries(owner, [update.key]) if each.epoch == epoch]
+                if there or await record(update):
                     done.threads.add(update.thread_id)
                     done.updates += 1
         except (ValueError, OverflowError):
             done.refuse(number, "malformed")
-    await append(owner, journal)
+    # What is there may say by now what was edited, or answered again, since the export.
+    told = {each.key for each in await read_journal_entries(owner, [line.key for line in journal])}
+    await append(owner, [line for line in journal if line.key not in told])
     done.journal += len(journal)
     return True
 

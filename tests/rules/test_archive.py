@@ -101,6 +101,11 @@ def test_what_is_there_is_never_overwritten() -> None:
     assert (done.known, done.sections) == (1, [])
     assert [(fact.category, fact.pinned) for fact in FactStore(store, "ada").list()] == [("goal", False)]
     assert export(store)["profile"] == {"user.work": "A carpenter"}
+    for text in ("I like figs", "I like plums"):  # as it was edited meanwhile, under its id
+        said = {"id": "1", "role": "user", "text": text, "time": "2025-10-01T10:00:00+00:00"}
+        line = {"day": "2025-10-01", "thread_id": "t", "messages": [said]}
+        take_in(store, document(journal=[line], updates=[{"kind": "turn", "thread_id": "t", "messages": [said]}]))
+    assert "plums" not in str(export(store))
 
 
 @pytest.mark.parametrize("status", ["waiting", "quarantined"])

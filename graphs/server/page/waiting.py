@@ -66,7 +66,7 @@ async def say_no(asked: PageRequest) -> Response:
 
 @pages.answers("POST held-again")
 async def take_no_back(asked: PageRequest) -> Response:
-    """Let a fact wait again that somebody has just said no to; it is checked as an import is."""
+    """Let a fact wait again that somebody said no to, checked as an import is."""
     now = asked.now
     try:
         fact = read_fact(json.loads(asked.one("fact")), iso_time(now), "replaces")
