@@ -11,7 +11,7 @@ from pathlib import Path
 from graphs.cli.client import MemoryClient
 from graphs.cli.shell import Json, Refused, Shell
 from memory.archive.entries import FORMAT, SCHEMA
-from memory.backfill.conversation import PASTED, Conversation, Flaw, Origin
+from memory.backfill.conversation import PASTED, Conversation, Flaw, Origin, unique
 from memory.backfill.files import Unreadable, read_file
 from memory.config import MemoryConfig
 from memory.message import StoredMessage
@@ -63,7 +63,7 @@ class ImportPlan:
 
 def gather(files: Iterable[str]) -> ImportPlan:
     """Read all files before anything is sent: a broken one is known before half of it is in."""
-    parts: defaultdict[tuple[Origin, str], dict[str, StoredMessage]] = defaultdict(dict)
+    parts: defaultdict[tuple[Origin, str], list[StoredMessage]] = defaultdict(list)
     plan = ImportPlan()
     try:
         for found in (each for file in files for each in read_file(Path(file))):
@@ -73,11 +73,11 @@ def gather(files: Iterable[str]) -> ImportPlan:
             plan.left_out.update(found.left_out)
             plan.facts.extend(found.facts)
             # The same message may stand in two files; parts of a conversation may stand in any order.
-            parts[found.origin, found.id].update((one.id, one) for one in found.messages)
+            parts[found.origin, found.id] += found.messages
     except Unreadable as error:
         raise Refused(str(error)) from None
     for key, said in parts.items():
-        if messages := strip_scheduled(sorted(said.values(), key=lambda one: one.time)):
+        if messages := strip_scheduled(unique(sorted(said, key=lambda one: one.time))):
             plan.conversations.append(Conversation(*key, messages))
     if plan.flaws and not (plan.conversations or plan.facts):
         raise Refused(f"{plan.flaws[0].place}: {plan.flaws[0].reason}")

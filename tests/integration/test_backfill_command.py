@@ -70,12 +70,6 @@ def test_exports_are_learned_listed_and_taken_back(ada: Typed, app: Learning) ->
     order = [re.findall(r"I like (\w+)", prompt[-1].text)[-1] for prompt in app.model.prompts]
     assert order == ["nuts", "figs", "plums", "dates"]
 
-    listed = {each["name"]: each for each in ada.json("sources")["sources"]}
-    assert (listed["chatgpt"]["conversations"], listed["chatgpt"]["messages"], listed["chatgpt"]["learned"]) == (
-        2,
-        6,
-        6,
-    )
     assert "chatgpt\tchatgpt" in ada("sources")
     asked = ada.run("erase", "source", "chatgpt")
     assert (asked.exit_code, "2 conversations with 6 messages of chatgpt go" in asked.stderr) == (1, True)
@@ -104,8 +98,12 @@ def test_a_dry_run_asks_nobody(ada: Typed) -> None:
     assert (found["conversations"], found["messages"], found["extractions"]) == (2, 6, 2)
     assert (found["first"][:10], found["last"][:10]) == ("2023-01-01", "2024-01-01")
     assert "conversations\t2\nmessages\t6\n" in nobody("backfill", "chatgpt.zip", "--dry-run")
-    Path("one.jsonl").write_text('{"role": "user", "content": "I moved to Bergen.", "time": 1715169600}\n')
-    assert "extractions\t1\n" in nobody("backfill", "one.jsonl", "--dry-run")
+    Path("b").mkdir()
+    for name, town in ("one.jsonl", "Bergen"), ("b/one.jsonl", "Oslo"):  # what differs is not one message for its id
+        said = {"id": "1", "role": "user", "content": f"I moved to {town}.", "time": 1715169600}
+        Path(name).write_text(json.dumps(said))
+    found = nobody.json("backfill", "one.jsonl", "b/one.jsonl", "--dry-run")
+    assert (found["messages"], found["extractions"]) == (2, 1)
     assert ada.json("sources")["sources"] == []
 
 
