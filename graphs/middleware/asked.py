@@ -148,7 +148,9 @@ async def is_cleared(thread: Thread) -> bool:
 def reading_graph(schema: Any, saver: Any) -> Any:
     """Return a graph that only reads what any agent has saved, and whether it is to ask its model next."""
     graph: Any = StateGraph(schema)
-    return graph.add_node(MODEL, lambda _: {}).add_edge(START, MODEL).compile(checkpointer=saver)
+    for node in (MODEL, "tools"):  # LangGraph warns of calls that were sent to a node which a graph does not have
+        graph.add_node(node, lambda _: {})
+    return graph.add_edge(START, MODEL).compile(checkpointer=saver)
 
 
 def _message_ids(state: StateSnapshot) -> set[str]:

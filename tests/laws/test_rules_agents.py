@@ -161,15 +161,19 @@ async def test_an_answer_whose_question_langchains_summary_took_is_in_the_journa
     assert "It rains." in talk.stored()
 
 
-async def test_a_model_that_fails_loses_nothing_and_is_written_down_once(door: str) -> None:
-    talk = Talk(door)
-    talk.chat.replies = [ConnectionError("down")]
+async def test_a_model_that_fails_loses_nothing_and_is_written_down_once(
+    door: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    talk = Talk(door, tools=[weather])
+    talk.chat.replies = [AIMessage("", tool_calls=[CALL]), "Noted.", ConnectionError("down")]
+    await talk.say("How is the weather?")
     with pytest.raises(ConnectionError):
         await talk.say("I like figs.")
     assert await talk.learn() == ["Likes figs"]
     await talk.say("Are you there?")
     await talk.learn()
-    assert talk.read() == Counter(["I like figs.", "Are you there?"])
+    assert talk.read() == Counter(["How is the weather?", "I like figs.", "Are you there?"])
+    assert "unknown node" not in caplog.text
 
 
 @pytest.mark.parametrize("door", AGENTS)
@@ -327,7 +331,6 @@ async def _coroutine(_: Any) -> str:
 @pytest.mark.parametrize(
     ("choice", "said"),
     [
-        ({"user": ""}, "user must not be blank"),
         ({"user": " \n"}, "user must not be blank"),
         ({"user": 5}, r"user must be text, a function or None, not int: pass str\(5\)"),
         ({"user": _coroutine}, "user must be a plain function"),
@@ -347,7 +350,7 @@ def nobody(runtime: Any) -> str:
     return str(runtime.context.nobody)
 
 
-@pytest.mark.parametrize("user", [lambda _: None, lambda _: "", lambda _: " ", nobody])
+@pytest.mark.parametrize("user", [lambda _: None, lambda _: " ", nobody])
 async def test_who_cannot_be_named_has_no_memory_and_an_answer(
     door: str, user: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -453,7 +456,7 @@ async def test_an_own_model_reads_what_is_said_each_time_that_all_is_to_be_learn
         assert sorted(fact.content for fact in FactStore(store, "ada").list()) == [f"Likes {each}" for each in learned]
 
 
-@pytest.mark.parametrize("reply", ["Half a smiley: \ud83d", "\udc00", "Cut \ud83d in two \ude00."])
+@pytest.mark.parametrize("reply", ["Half a smiley: \ud83d", "Cut \ud83d in two \ude00."])
 async def test_a_reply_that_is_no_text_is_the_friendly_error_and_costs_no_later_turn(door: str, reply: str) -> None:
     talk = Talk(door)
     talk.chat.respond = lambda _: reply
