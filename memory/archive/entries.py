@@ -160,7 +160,7 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
     for line in fact_lines(owner, [*facts.rows.values()], seconds):
         yield line
     yield _json_line("profile", texts_of(await arun(store, read_profile(owner))))
-    past = with_ends(facts.past, facts.every)
+    past = with_ends(facts.past, facts.every, facts.control.zone)
     for fact in sorted(past, key=by_time):
         yield _json_line("history", _outer_fields(to_item(fact)))
     for entry in await arun(store, read_journal(owner)):

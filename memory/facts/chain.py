@@ -8,10 +8,11 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 from functools import cache, cached_property, lru_cache
 from typing import Final, NamedTuple, Self
 
-from memory.facts.fact import Fact
+from memory.facts.fact import Fact, moment
 from memory.facts.words import UNSPACED, WORD, words
 from memory.message import StoredMessage
 from memory.text import normalize
@@ -139,12 +140,13 @@ def _searched(text: str) -> tuple[Callable[[str], bool], Callable[[str], bool], 
     return has, has_stem, folded
 
 
-def with_ends(facts: Iterable[Fact], every: Iterable[Fact]) -> list[Fact]:
+def with_ends(facts: Iterable[Fact], every: Iterable[Fact], zone: tzinfo | None) -> list[Fact]:
     """Return the facts, each that was corrected with the day until which it was held: on which the other was said.
 
     Args:
         facts: Some of an owner's facts.
         every: All of them, with their history.
+        zone: The user's.
     """
     # Computed when it is read, and not stored, so that an undo restores the end that the fact had.
     since = {(fact.replaces, fact.id): fact.created_at for fact in every}
@@ -154,7 +156,8 @@ def with_ends(facts: Iterable[Fact], every: Iterable[Fact]) -> list[Fact]:
         if fact.valid_to or not said:
             return fact.valid_to
         # What corrects it may have been said before it, and once more now.
-        return (said if said > fact.created_at else fact.updated_at)[:10]
+        at = moment(said if said > fact.created_at else fact.updated_at)
+        return at.astimezone(zone or UTC).date().isoformat() if at else ""
 
     return [replace(fact, valid_to=end(fact)) for fact in facts]
 

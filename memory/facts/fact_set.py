@@ -89,7 +89,7 @@ class FactSet:
 
     def listed(self, status: Status | None = "active") -> list[Fact]:
         """Return the facts of one status, or all that are no history, pinned ones first, then the strongest."""
-        found = self.rows.values() if status not in HISTORY else with_ends(self.past, self.every)
+        found = self.rows.values() if status not in HISTORY else with_ends(self.past, self.every, self.control.zone)
         found = self.gone() if status == "evicted" else found
         strongest = strongest_first([fact for fact in found if status in (None, fact.status)])
         return sorted(strongest, key=lambda fact: not fact.pinned)
@@ -100,7 +100,7 @@ class FactSet:
         if not ids:
             raise FactNotFound(fact_id)
         return sorted(
-            with_ends([fact for fact in self.every if fact.id in ids], self.every),
+            with_ends([fact for fact in self.every if fact.id in ids], self.every, self.control.zone),
             key=lambda fact: (fact.status not in HISTORY, fact.updated_at, fact.created_at, fact.revision),
         )
 

@@ -1,11 +1,13 @@
 """What updates leave behind beside facts: receipts, which tell in ids and counts what each did."""
 
 from dataclasses import dataclass
+from datetime import UTC
 from itertools import starmap
 from typing import Any, Self
 
 from memory.control import read_rows, write_rows
 from memory.facts.changes import Outcome, reasons
+from memory.facts.fact import moment
 from memory.forms import of_items, plain
 from memory.namespaces import Owner
 
@@ -69,5 +71,6 @@ async def write_receipt(owner: Owner, key: str, receipt: UpdateReceipt) -> None:
 
 async def read_receipts(owner: Owner, since: str = "") -> list[UpdateReceipt]:
     """Read the receipts of updates that ended after `since` (ISO 8601), oldest first."""
-    found = of_items(UpdateReceipt, await read_rows(owner, "receipts")).values()
-    return sorted((receipt for receipt in found if receipt.time > since), key=lambda receipt: receipt.time)
+    found, at = of_items(UpdateReceipt, await read_rows(owner, "receipts")).values(), moment(since)
+    after = at.astimezone(UTC).isoformat() if at else ""  # as receipts have it
+    return sorted((receipt for receipt in found if receipt.time > after), key=lambda receipt: receipt.time)

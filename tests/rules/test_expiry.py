@@ -16,17 +16,13 @@ NOW = datetime(2026, 11, 18, 12, tzinfo=UTC).timestamp()
 DAY = 86_400.0
 
 
-def facts(store: InMemoryStore, clock: Clock) -> FactStore:
-    return FactStore(store, ADA, clock=clock)
-
-
 def everything(store: InMemoryStore) -> str:
     return repr([item.value for item in store.search((), limit=1000)])
 
 
 def test_history_goes_by_age_and_what_a_person_deleted_does_not_come_back() -> None:
     store, clock = InMemoryStore(), Clock(NOW)
-    there, config = facts(store, clock), MemoryConfig(history_days=30)
+    there, config = FactStore(store, ADA, clock=clock), MemoryConfig(history_days=30)
     edited = there.create("Lives in Bergen", "knowledge", 0.9)
     there.update(edited.id, content="Lives in Oslo")
     deleted = there.create("Owns a zebra", "knowledge", 0.9)
@@ -44,7 +40,7 @@ def test_history_goes_by_age_and_what_a_person_deleted_does_not_come_back() -> N
 
 def test_without_a_setting_nothing_goes_by_age() -> None:
     store, clock = InMemoryStore(), Clock(NOW)
-    there = facts(store, clock)
+    there = FactStore(store, ADA, clock=clock)
     there.update(there.create("Lives in Bergen", "knowledge", 0.9).id, content="Lives in Oslo")
     clock.advance(10_000 * DAY)
     assert not any(run(store, clean(ADA, MemoryConfig(), clock())).values())

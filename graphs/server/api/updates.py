@@ -11,6 +11,7 @@ from graphs.server.api.guard import RefusedRequest
 from graphs.server.api.routing import AgentCall, ApiModel, Call, Empty, MemoryRouter
 from memory.control import read_control
 from memory.door import side_by_side
+from memory.facts.fact import Time
 from memory.forms import plain
 from memory.message import iso_time
 from memory.updates.entry import Entry, EntryKind, EntryState
@@ -64,7 +65,7 @@ class Receipts(ApiModel):
 class ReceiptFilter(ApiModel):
     """Which receipts to read."""
 
-    since: str = Field(default="", max_length=64)
+    since: Time = Field(default="", max_length=64)
     """Only updates that ended after this time (ISO 8601)."""
 
 

@@ -1,6 +1,7 @@
 """Facts on the page: find, add, edit, pin, delete; their history, where they come from, and the bin."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC
 from typing import Any, Literal
 
 from pydantic import Field
@@ -9,7 +10,7 @@ from starlette.responses import Response
 from graphs.server.api.archive import JSON_LINES
 from graphs.server.api.facts import FactEdit, NewFact, unconfirmed
 from graphs.server.api.guard import RefusedRequest
-from graphs.server.api.journal import known_of
+from graphs.server.api.journal import Day, known_of
 from graphs.server.api.routing import PageQuery, StrictModel
 from graphs.server.page.pages import PageRequest, PageRoutes
 from graphs.server.page.rendering import HEADERS, WHY
@@ -18,7 +19,7 @@ from memory.config import Category
 from memory.facts.fact import Fact, FactChanged
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import read_fact_set
-from memory.journal.entry import JournalEntry
+from memory.journal.entry import JournalEntry, day_of
 
 pages = PageRoutes()
 
@@ -33,8 +34,8 @@ class Filter(StrictModel):
 
     text: str = Field("", max_length=1000)
     kind: Category | None = None
-    since: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
-    until: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
+    since: Day = ""
+    until: Day = ""
     unconfirmed: bool = False
     sort: Literal["", "newest", "oldest"] = ""
     offset: int = Field(0, ge=0, le=1_000_000)
@@ -48,12 +49,13 @@ def seen_of(asked: PageRequest, *closed: str) -> dict[str, Any]:
 
 async def _admitted(asked: PageRequest, wanted: Filter, there: FactSet) -> list[Fact]:
     """Return those of the facts in use that a filter admits, in its order."""
-    facts = there.listed()
+    facts, zone = there.listed(), there.control.zone or UTC
     if wanted.text:
         facts = await asked.find(wanted.text, facts)
     admitted = [
         fact for fact in facts
-        if wanted.kind in (None, fact.category) and wanted.since <= fact.created_at[:10] <= (wanted.until or "9")
+        if wanted.kind in (None, fact.category)
+        and wanted.since <= day_of(fact.created_at, zone) <= (wanted.until or "9")
     ]  # fmt: skip
     if wanted.unconfirmed:
         admitted = unconfirmed(asked, admitted, there.said, UNCONFIRMED_DAYS)
