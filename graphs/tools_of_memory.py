@@ -197,7 +197,7 @@ async def remember(
         {"content": content, "category": category, "confidence": _CONFIDENCE},
         tuple(replace(message, edit=call.epochs.edit) for message in newest),
         corrects=wrong,
-        existing=snapshot.facts,
+        existing=snapshot.at(call.now).facts,
         config=call.config,
         time_zone=call.control.zone,
     )

@@ -24,6 +24,7 @@ from memory.facts.fact import (
     FactNotFound,
     Status,
     fact_ids,
+    is_over,
     is_protected,
     moment,
     strongest_first,
@@ -115,6 +116,14 @@ class FactSet:
         if self._ids is None:
             self._ids = {(fact.status, normalize(fact.content)): fact.id for fact in self.rows.values()}
         return self.rows.get(self._ids.get((status, normalize(content)), ""))
+
+    def known(self, content: str, status: Status = "active") -> Fact | None:
+        """Return the fact that says the same; an active one that is over goes to history first, as if swept before."""
+        found, at = self.saying(content, status), moment(self.now)
+        if found and found.status == "active" and at and is_over(found, at.timestamp()):
+            self.archive(found.id, "ended")
+            return None
+        return found
 
     def is_safe(self, fact: Fact) -> bool:
         """Say whether an eviction spares a fact."""

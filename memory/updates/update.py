@@ -211,7 +211,7 @@ class Drain(Job):
             extract = partial(
                 extract_facts,
                 messages=claim.parts[0],
-                existing=claim.snapshot.facts,
+                existing=claim.snapshot.at(self.clock()).facts,
                 profile=texts_of(claim.snapshot.profile),
                 config=self.config,
                 time_zone=claim.control.zone,

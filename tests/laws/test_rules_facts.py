@@ -326,17 +326,22 @@ async def test_what_was_just_said_again_outlives_its_equals_and_who_goes_comes_b
     assert back.id == gone["id"]
 
 
-async def test_what_holds_no_longer_is_shown_to_no_model() -> None:
-    person = Person()
-    await person.api(
-        "POST", "/facts", {"content": "Is in Oslo", "category": "context", "expires_at": "2025-10-12"}, 201
-    )
-    assert "Is in Oslo" in await person.recalled("Where am I?")
+@pytest.mark.parametrize("how", ["by hand", "said"])
+async def test_what_holds_no_longer_is_shown_to_no_model_and_told_anew_it_stays(how: str) -> None:
+    person, figs = Person(), {"content": "Has figs", "category": "context"}
+    await person.api("POST", "/facts", {**figs, "expires_at": "2025-10-12"}, 201)
+    assert "Has figs" in await person.recalled("What fruit have I?")
     person.clock.advance(6 * DAY)
-    assert "Is in Oslo" not in await person.recalled("Where am I now?")
+    assert "Has figs" not in await person.recalled("What fruit have I now?")
+    if how == "said":
+        await person.learns("I have figs")
+    else:
+        await person.api("POST", "/facts", figs, 201)
     await person.service.aclean(person.store)
-    assert (await person.api("GET", "/facts"))["total"] == 0
-    assert [fact["content"] for fact in (await person.api("GET", "/facts?status=ended"))["facts"]] == ["Is in Oslo"]
+    for status in "active", "ended":
+        assert [fact["content"] for fact in (await person.api("GET", f"/facts?status={status}"))["facts"]] == [
+            "Has figs"
+        ]
 
 
 async def test_a_process_that_knows_old_lines_shows_none_that_went_meanwhile() -> None:

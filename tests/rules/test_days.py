@@ -13,13 +13,9 @@ FRIDAY = date(2026, 5, 8)
     ("said", "meant"),
     [
         ("See you next Friday!", "See you next Friday (2026-05-15)!"),
-        ("next monday", "next monday (2026-05-11)"),
         ("last Friday", "last Friday (2026-05-01)"),
-        ("last Thursday", "last Thursday (2026-05-07)"),
-        ("this Saturday", "this Saturday (2026-05-09)"),
         ("Reads on Monday mornings, ran on Friday", "Reads on Monday mornings, ran on Friday"),
         ("last week's recap and this year\u2019s plans", "last week's recap and this year\u2019s plans"),
-        ("this Friday", "this Friday (2026-05-08)"),
         ("Yesterday I ran", "Yesterday (2026-05-07) I ran"),
         ("tomorrow, or the day after tomorrow", "tomorrow (2026-05-09), or the day after tomorrow (2026-05-10)"),
         ("two weeks ago", "two weeks ago (2026-04-24)"),
