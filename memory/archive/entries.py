@@ -12,7 +12,7 @@ from typing import Final
 from langgraph.store.base import BaseStore
 
 from memory.control import INITIAL_EDIT
-from memory.door import arun
+from memory.door import arun, side_by_side
 from memory.facts.chain import by_time, with_ends
 from memory.facts.changes import Reason, Section
 from memory.facts.fact import (
@@ -156,16 +156,19 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
         owner: Whose memory.
         seconds: Now, in seconds since 1970.
     """
-    facts = await arun(store, read_fact_set(owner))
+    # At one moment, what waits first: what is learned while others are read would be in none of them.
+    updates, facts, profile, journal = await arun(
+        store, side_by_side(read_entries(owner), read_fact_set(owner), read_profile(owner), read_journal(owner))
+    )
     for line in fact_lines(owner, [*facts.rows.values()], seconds):
         yield line
-    yield _json_line("profile", texts_of(await arun(store, read_profile(owner))))
+    yield _json_line("profile", texts_of(profile))
     past = with_ends(facts.past, facts.every, facts.control.zone)
     for fact in sorted(past, key=by_time):
         yield _json_line("history", _outer_fields(to_item(fact)))
-    for entry in await arun(store, read_journal(owner)):
+    for entry in journal:
         yield _said_line("journal", plain(entry.screened()), entry.messages)
-    for update in await arun(store, read_entries(owner)):
+    for update in updates:
         if update.epoch == facts.control.epoch:
             yield _said_line("update", {name: getattr(update, name) for name in _TOLD}, update.messages)
 

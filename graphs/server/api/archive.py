@@ -73,7 +73,7 @@ class ImportResult(ApiModel):
 async def export(call: AgentCall) -> StreamingResponse:
     """Export everything that is remembered for this agent, and what waits to be learned."""
     pieces = aexport(call.store, call.owner, call.now)
-    # Made while it is sent: it may be larger than memory.
+    # Its text is made while it is sent: it may be large.
     return StreamingResponse((piece.encode("utf-8", "replace") async for piece in pieces), media_type=JSON_LINES)
 
 
