@@ -15,7 +15,7 @@ from memory.control import read_control, read_rows
 from memory.door import arun, transaction
 from memory.facts.changes import Reason
 from memory.facts.fact import HELD, Fact
-from memory.facts.profile import read_profile, write_profile
+from memory.facts.profile import read_profile, texts_of, write_profile
 from memory.facts.records import text_key
 from memory.facts.store import FactEffects
 from memory.journal.entry import JournalEntry
@@ -170,7 +170,7 @@ async def _write_piece(facts: FactEffects, epoch: str, seconds: float, taken: Pi
             if not isinstance(entry, Mapping):
                 raise ValueError("an entry must be an object")
             if part == "profile":
-                sections, profile = read_sections(entry), await read_profile(owner)
+                sections, profile = read_sections(entry), texts_of(await read_profile(owner))
                 fit = [each for each in sections if each.name not in profile and screened(each.text) is None]
                 await write_profile(owner, fit, now)
                 done.sections += [each.name for each in fit]

@@ -12,7 +12,9 @@ from memory.archive.importing import Imported, LineRefusal, aimport
 from memory.config import CATEGORIES, MemoryConfig
 from memory.control import change_control
 from memory.door import arun
+from memory.facts.profile import edit_section
 from memory.facts.store import FactStore
+from memory.message import iso_time
 from memory.namespaces import Owner
 from memory.updates.outbox import change, read_entries
 from tests.archive_lines import document_of, lines_of
@@ -104,6 +106,8 @@ def test_what_is_there_is_never_overwritten() -> None:
     assert (done.known, done.sections) == (1, [])
     assert [(fact.category, fact.pinned) for fact in FactStore(store, "ada").list()] == [("goal", False)]
     assert export(store)["profile"] == {"user.work": "A carpenter"}
+    asyncio.run(arun(store, edit_section(OWNER, "user.work", "", iso_time(NOW))))
+    assert take_in(store, document(profile={"user.work": "A baker"})).sections == ["user.work"]
     for text in ("I like figs", "I like plums"):  # as it was edited meanwhile, under its id
         told = {**UPDATE, "messages": [{**SAID, "text": text}]}
         take_in(store, document(journal=[{**told, "day": "2025-10-01"}], updates=[told]))
