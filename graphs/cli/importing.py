@@ -27,6 +27,7 @@ _ON_THE_WAY = 60
 _ON_THE_WAY_IN_FILES = 2_000
 _LOOK_AGAIN_SECONDS = 1.0
 _SAY_EVERY_SECONDS = 15.0
+_REMEMBERS: Origin = "claude"  # its exports alone tell what it knew of the user
 _COUNTS = ("journal", "queued", "updates", "known", "elsewhere")
 
 
@@ -95,13 +96,13 @@ def send(memory: MemoryClient, shell: Shell, plan: ImportPlan, name: str | None,
         name: What the import is called; by default as where each conversation was held.
         learn: Whether it is to be learned, too.
     """
-    origins = dict.fromkeys(each.origin for each in plan.conversations)
-    opened = [memory.ask("PUT", f"/sources/{name or origin}", {"origin": origin}) for origin in origins]
-    tokens = {each["name"]: each["token"] for each in opened}
+    origins = dict.fromkeys([*(each.origin for each in plan.conversations), *[_REMEMBERS] * bool(plan.facts)])
+    asked = (memory.ask("PUT", f"/sources/{name or origin}", {"origin": origin}) for origin in origins)
+    opened = {each["name"]: each for each in asked}
 
     def left(count: str) -> int:
         """Return how many messages of the sources wait, or how many of their updates are dead."""
-        return sum(each[count] for each in memory.get("/sources")["sources"] if each["name"] in tokens)
+        return sum(each[count] for each in memory.get("/sources")["sources"] if each["name"] in opened)
 
     def wait_until_fewer_wait(most: int) -> None:
         while not memory.is_local and left("waiting") >= most:
@@ -112,7 +113,7 @@ def send(memory: MemoryClient, shell: Shell, plan: ImportPlan, name: str | None,
         done, told = dict.fromkeys(_COUNTS, 0), time.monotonic()
         for source, piece in _requests(plan.conversations, name, most):
             held, path = [each.to_json() for each in piece], f"/sources/{source}/conversations"
-            answer = memory.post(path, token=tokens[source], conversations=held, learn=learned)
+            answer = memory.post(path, token=opened[source]["token"], conversations=held, learn=learned)
             done = {each: done[each] + answer[each] for each in _COUNTS}
             if learned and memory.is_local and answer["waiting"] >= _ON_THE_WAY_IN_FILES:
                 break
@@ -125,17 +126,18 @@ def send(memory: MemoryClient, shell: Shell, plan: ImportPlan, name: str | None,
 
     done = send_once(_PIECE_MESSAGES, learned=False)
     if learn and opened:
-        done |= {**send_once(opened[0]["limits"]["portion_messages"], learned=True), "journal": done["journal"]}
+        portion = next(iter(opened.values()))["limits"]["portion_messages"]
+        done |= {**send_once(portion, learned=True), "journal": done["journal"]}
         wait_until_fewer_wait(1)
-    _send_facts(memory, plan.facts)
-    return {"sources": sorted(tokens), **done, "waiting": left("waiting"), "dead": left("dead")}
+    _send_facts(memory, plan.facts, opened.get(name or _REMEMBERS))
+    return {"sources": sorted(opened), **done, "waiting": left("waiting"), "dead": left("dead")}
 
 
-def _send_facts(memory: MemoryClient, facts: Sequence[str]) -> None:
+def _send_facts(memory: MemoryClient, facts: Sequence[str], source: Json) -> None:
     """Let facts wait for a yes: as an export, which may hold what waits, and is the same twice."""
     if not facts:
         return
-    held = {"category": "knowledge", "confidence": 1, "status": "waiting"}
+    held = {"category": "knowledge", "confidence": 1, "status": "waiting", "thread_id": source["unit"]}
     lines: list[Json] = [{"format": FORMAT, "schema": SCHEMA}]
     lines += [{"fact": {"content": each, **held}} for each in facts]
     memory.ask("POST", "/import", content=io.BytesIO("\n".join(map(json.dumps, lines)).encode()))

@@ -101,6 +101,6 @@ def test_what_a_person_said_no_to_does_not_wait_again(ada: Typed, tmp_path: Path
     refused, *others = ada.json("facts", "list", "--status", "waiting")["facts"]
     ada("facts", "delete", refused["id"])
     ada("backfill", str(tmp_path / "memories.json"))
-    assert [each["id"] for each in ada.json("facts", "list", "--status", "waiting")["facts"]] == [
-        each["id"] for each in others
-    ]
+    assert ada.json("facts", "list", "--status", "waiting")["facts"] == others
+    ada("erase", "source", "claude", "--yes")
+    assert ada("facts", "list", "--status", "waiting") == ""

@@ -49,7 +49,6 @@ def test_what_a_hand_left_out_is_filled_in() -> None:
         {"message_ids": "m1"},
         {"thread_id": None},
         {"why": "approval"},
-        {"schema": "x"},
     ],
 )
 def test_an_odd_detail_does_not_lose_the_fact(odd: dict[str, Any]) -> None:

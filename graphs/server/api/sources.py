@@ -78,6 +78,8 @@ class OpenSource(ApiModel):
     origin: Origin
     token: str
     """To be sent with each piece: another one says that it was erased meanwhile."""
+    unit: str
+    """What is taken back with it: a fact of an export that names this as its `thread_id` is, too."""
     limits: ImportLimits
 
 
@@ -146,7 +148,7 @@ async def list_sources(call: AgentCall) -> dict[str, Any]:
 async def put_source(call: AgentCall, name: Name, choice: SourceChoice) -> dict[str, Any]:
     """Begin an import under a name, or go on with the one that is there."""
     source = await call.run(open_source(call.owner, name, choice.origin, call.now))
-    return {**asdict(source), "limits": call.config}
+    return {**asdict(source), "unit": source.unit(call.owner), "limits": call.config}
 
 
 @router.answers(
