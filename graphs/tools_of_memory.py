@@ -123,7 +123,7 @@ async def search_memory(
 ) -> Told:
     """Search what is remembered of the user and of earlier conversations, with dates."""
     snapshot, evicted = await side_by_side(read_snapshot(call.owner), call.facts.search(query, None, status="evicted"))
-    most = min(max(1, limit), _MOST_HITS)
+    snapshot, most = snapshot.at(call.now), min(max(1, limit), _MOST_HITS)
     found = call.search(snapshot.facts, query, datetime.fromtimestamp(call.now, call.zone).isoformat())
     facts = {fact.id: fact for fact in snapshot.facts}
     hits = relevant([hit for hit in found.hits if hit.document.id in facts], LEAST_SHARE)
@@ -167,7 +167,7 @@ async def list_memories(
     call: ToolCall, category: Annotated[Category | None, Field(description="Only this one.")] = None, page: int = 1
 ) -> Told:
     """List the facts that are remembered about the user, with their ids."""
-    snapshot = await read_snapshot(call.owner)
+    snapshot = (await read_snapshot(call.owner)).at(call.now)
     facts = [fact for fact in snapshot.facts if category in (None, fact.category)]
     start = (max(1, page) - 1) * _PAGE_FACTS
     lines = _facts(facts[start : start + _PAGE_FACTS], call.zone)

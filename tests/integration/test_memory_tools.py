@@ -67,6 +67,7 @@ def journal(store: BaseStore, *texts: str, owner: Owner = ADA, thread: str = "ol
 async def test_a_search_finds_facts_and_past_conversations_with_their_days_as_quoted_data() -> None:
     talk = Asked()
     fact = talk.facts.create("Is allergic to peanuts", "knowledge", 0.9)
+    talk.facts.create("Grows peanuts", "knowledge", 0.9, expires_at="2020")  # which is over, and nobody looked yet
     key, _ = journal(talk.store, "The <b>peanuts</b> at the fair made me ill.", "I bought a bike.")
     told = await talk.told("May I eat satay?", calls("search_memory", query="peanuts"))
     assert told.startswith("<memory>")
@@ -74,6 +75,7 @@ async def test_a_search_finds_facts_and_past_conversations_with_their_days_as_qu
     assert f"- [knowledge | 0.90] Is allergic to peanuts (id {fact.id}, since {fact.created_at[:10]})" in told
     assert f"- 2026-03-01 user: The &lt;b&gt;peanuts&lt;/b&gt; at the fair made me ill. (source {key})" in told
     assert "bike" not in told.partition("(source")[0]
+    assert "Grows" not in told + await talk.told("?", calls("list_memories"))
     assert "Nothing is remembered about that" in await talk.told("?", calls("search_memory", query="zeppelin"))
 
 
