@@ -176,7 +176,8 @@ def edited_away(entries: Iterable[AnyTurn], view: ThreadView, first: str) -> fro
 
     An incomplete view has a summary that stands for more messages than it names, all older than those. Then a message
     counts as edited away only if it was written down after one that the thread has. While a complete one has the first
-    question, what stood before a message counts as there if memory never read it, as a client wrote it in.
+    question, what stood before a message counts as there if memory never read it, as a client wrote it in, and if that
+    was nothing: agents leave a question whose model failed out of the next turn.
 
     Args:
         entries: What is pending of the thread, in the order in which it was written down.
@@ -198,7 +199,8 @@ def edited_away(entries: Iterable[AnyTurn], view: ThreadView, first: str) -> fro
         open_ends.extend(new)
     gone = {identity for entry in turns for identity in entry.edited_away} - kept
     if view.is_complete and first in view.ids:
-        held |= {each for each in set().union(*before.values()) - before.keys() if not each.startswith(BEGINNING)}
+        unread = set().union(*before.values()) - before.keys()
+        held |= {each for each in unread if each == BEGINNING + first or not each.startswith(BEGINNING)}
     is_newer = view.is_complete
     for message in (message for entry in turns for message in entry.messages):
         is_newer = is_newer or message.id in held

@@ -22,10 +22,9 @@ def talk() -> Talk:
 
 
 async def before(talk: Talk, text: str) -> Any:
-    """Return the checkpoint at the end of the turn before the one that began with this text."""
-    ends = [state async for state in talk.graph.aget_state_history(talk.who()) if not state.next]
-    found = (state for state in ends if text not in [one.text for one in state.values["messages"]])
-    return next(found, [state async for state in talk.graph.aget_state_history(talk.who())][-1])
+    """Return the checkpoint that the turn began from which began with this text."""
+    every = [state async for state in talk.graph.aget_state_history(talk.who())]
+    return next((one for one in every if text not in [each.text for each in one.values["messages"]]), every[-1])
 
 
 async def say(talk: Talk, text: str, config: Any = None) -> None:
