@@ -150,7 +150,7 @@ class _Applying:
     def _learn(self, change: Change, wrong: Fact | None) -> Reason | None:
         """Add what a change says, in the place of what it corrects; what is known is said again."""
         facts = self._facts
-        known = facts.known(change.content)
+        known = facts.known(change.content, change.valid_to)
         # What no model marked as harmless counts as sensitive.
         if not known and (self._approval == "all" or (self._approval == "sensitive" and change.topic != "none")):
             self._propose(change, wrong)

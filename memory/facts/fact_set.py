@@ -117,10 +117,11 @@ class FactSet:
             self._ids = {(fact.status, normalize(fact.content)): fact.id for fact in self.rows.values()}
         return self.rows.get(self._ids.get((status, normalize(content)), ""))
 
-    def known(self, content: str, status: Status = "active") -> Fact | None:
-        """Return the fact that says the same; an active one that is over goes to history first, as if swept before."""
+    def known(self, content: str, valid_to: str, status: Status = "active") -> Fact | None:
+        """Return the fact that says the same; one in use goes to history first if it is over, and this is not."""
         found, at = self.saying(content, status), moment(self.now)
-        if found and found.status == "active" and at and is_over(found, at.timestamp()):
+        now = at.timestamp() if at else 0.0
+        if found and status == "active" and is_over(found, now) and not is_over(replace(found, valid_to=valid_to), now):
             self.archive(found.id, "ended")
             return None
         return found
@@ -250,7 +251,7 @@ class FactSet:
 
     def add(self, draft: Fact) -> Fact | Reason:
         """Put a new fact beside the others, and return it, or why it becomes none: it is known, or has no room."""
-        if self.saying(draft.content, draft.status):
+        if self.known(draft.content, draft.valid_to, draft.status):
             return "duplicate"
         held = sum(fact.status == "quarantined" for fact in self.rows.values()) if draft.status == "quarantined" else 0
         if held >= MAX_HELD or (draft.status == "active" and self.is_full()):

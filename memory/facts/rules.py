@@ -79,7 +79,7 @@ def create(
 
 def write(facts: FactSet, draft: Fact) -> Fact:
     """Add a new fact and return it, or confirm the one that says this already; `MemoryFull` if nothing may go."""
-    if known := facts.known(draft.content, draft.status):
+    if known := facts.known(draft.content, draft.valid_to, draft.status):
         facts.confirm(known.id, Confirmation(draft.created_at))
         logger.info("skipped a duplicate of %s", known.id)
         return known
