@@ -14,7 +14,7 @@ from memory.archive.entries import FORMAT, SCHEMA
 from memory.backfill.conversation import PASTED, Conversation, Flaw, Origin, unique
 from memory.backfill.files import Unreadable, read_file
 from memory.config import MemoryConfig
-from memory.message import StoredMessage
+from memory.message import StoredMessage, speaker_of
 from memory.updates.transcript import exchanges, strip_scheduled
 
 _PIECE_MESSAGES = 200
@@ -78,7 +78,9 @@ def gather(files: Iterable[str]) -> ImportPlan:
     except Unreadable as error:
         raise Refused(str(error)) from None
     for key, said in parts.items():
-        if messages := strip_scheduled(unique(sorted(said, key=lambda one: one.time))):
+        speaker = speaker_of({one.name for one in said if one.role == "user"})
+        heard = [one.heard(speaker) for one in sorted(said, key=lambda one: one.time)]
+        if messages := strip_scheduled(unique(heard)):
             plan.conversations.append(Conversation(*key, messages))
     if plan.flaws and not (plan.conversations or plan.facts):
         raise Refused(f"{plan.flaws[0].place}: {plan.flaws[0].reason}")

@@ -16,7 +16,7 @@ from memory.archive.entries import FORMAT
 from memory.archive.importing import json_of
 from memory.backfill.conversation import Conversation, Flaw, text_id, unique
 from memory.backfill.exports import read_exported, read_line
-from memory.message import StoredMessage, speaker_of
+from memory.message import StoredMessage
 
 Found = Iterator[Conversation | Flaw]
 
@@ -32,6 +32,8 @@ class Unreadable(ValueError):
 
 def read_file(path: Path) -> Found:
     """Yield the conversations of a file, and what in it cannot be read; lines of one conversation in several parts.
+
+    Whose words people's messages are, all parts of a conversation tell: here they are the user's.
 
     Raises:
         Unreadable: If it is no such file, or breaks off.
@@ -85,8 +87,7 @@ def _read_json(raw: bytes, place: str, name: str) -> Found:
             else:
                 yield found
         if messages:
-            speaker = speaker_of({one.name for one in messages if one.role == "user"})
-            yield Conversation("jsonl", conversation, unique([one.heard(speaker) for one in messages]))
+            yield Conversation("jsonl", conversation, unique(messages))
 
 
 def _entries(raw: bytes, place: str) -> Iterator[tuple[str, object]]:

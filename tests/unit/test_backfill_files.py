@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphs.cli.importing import gather
 from memory.backfill.conversation import Conversation, Flaw, said_by
 from memory.backfill.exports import read_exported
 from memory.backfill.files import Unreadable, read_file
@@ -113,8 +114,7 @@ def test_what_a_tool_says_between_two_people_makes_neither_of_them_the_user(tmp_
         {"conversation": "trip", "role": role, "name": name, "content": f"{role} {name}", "time": 1_700_000_000 + at}
         for at, (role, name) in enumerate(said)
     ]
-    (found,) = read(tmp_path, "\n".join(map(json.dumps, lines)))
-    assert isinstance(found, Conversation)
+    (found,) = gather([str(written(tmp_path, "\n".join(map(json.dumps, lines))))]).conversations
     assert [(one.role, one.name) for one in found.messages] == [("other", "Ann"), ("other", "Bob"), ("assistant", "")]
 
 
