@@ -6,7 +6,6 @@ person, lines with tabs for a pipe, the API's own JSON for a program.
 
 import io
 import json
-import re
 import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -118,7 +117,7 @@ def counted(number: int, thing: str) -> str:
 
 def word(typed: str) -> str:
     """Return an id or a name that is typed, and stands in a path of the API: another word could name something else."""
-    if not re.fullmatch(r"[\w-]+", typed):
+    if not typed or not f"_{typed.replace('-', '_')}".isidentifier():
         raise click.BadParameter("it must be one word of letters, digits, _ and -")
     return typed
 
