@@ -196,7 +196,7 @@ async def _write_piece(facts: FactEffects, epoch: str, seconds: float, taken: Pi
 async def _write_facts(facts: FactEffects, became: dict[int, Fact | Reason], done: Imported) -> None:
     read = {line: fact for line, fact in became.items() if isinstance(fact, Fact)}
     # Who said no, or changed it, is not asked once more.
-    waiting = {line: text_key(fact.content) for line, fact in read.items() if fact.status == "waiting"}
+    waiting = {line: text_key(fact.content) for line, fact in read.items() if fact.status in HELD}
     answered = {item.key for item in await read_rows(facts.owner, "history", {*waiting.values()})}
     drafts = {line: each for line, each in read.items() if waiting.get(line) not in answered}
     written, there = await facts.insert([*drafts.values()], done.lines.keys())

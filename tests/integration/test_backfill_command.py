@@ -97,7 +97,6 @@ def test_a_dry_run_asks_nobody(ada: Typed) -> None:
     found = nobody.json("backfill", "chatgpt.zip", "--dry-run")
     assert (found["conversations"], found["messages"], found["extractions"]) == (2, 6, 2)
     assert (found["first"][:10], found["last"][:10]) == ("2023-01-01", "2024-01-01")
-    assert "conversations\t2\nmessages\t6\n" in nobody("backfill", "chatgpt.zip", "--dry-run")
     Path("b").mkdir()
     for name, town in ("one.jsonl", "Bergen"), ("b/one.jsonl", "Oslo"):  # what differs is not one message for its id
         said = {"id": "1", "role": "user", "content": f"I moved to {town}.", "time": 1715169600}

@@ -47,7 +47,7 @@ TREE = {
 }
 MEMORIES = {
     "conversations_memory": "**Work**\n\n- Ada likes nursing. She likes nights.",
-    "project_memories": {"p": "Ada likes boats."},
+    "project_memories": {"p": "Ada likes boats. My door code is 4417."},
 }
 
 
@@ -68,7 +68,7 @@ def test_an_export_is_learned_kept_left_waiting_or_counted(ada: Typed, tmp_path:
     (tmp_path / "chatgpt.json").write_text(json.dumps([{"id": "c", "mapping": TREE, "current_node": "n4"}]))
     files = [str(tmp_path / name) for name in ("claude.zip", "chatgpt.json")]
     done = ada.json("backfill", *files)
-    assert (done["messages"], done["pasted"], done["facts"]) == (8, 2, 3)
+    assert (done["messages"], done["pasted"], done["facts"]) == (8, 2, 4)
     assert done["left_out"] == {
         "projects.json": 1,
         "attachment": 1,
@@ -79,17 +79,12 @@ def test_an_export_is_learned_kept_left_waiting_or_counted(ada: Typed, tmp_path:
         "tool or hidden message": 1,
         "message of another branch": 1,
     }
-    said = ada("backfill", *files)
-    assert "pasted\t2\n" in said
-    assert "1 tool_use" in said
+    assert "1 tool_use" in ada("backfill", *files)
     facts = ada.json("facts", "list")["facts"]
     assert sorted(fact["content"] for fact in facts) == ["Likes aunts", "Likes figs", "Likes law"]
     waiting = ada.json("facts", "list", "--status", "waiting")["facts"]
-    assert sorted(fact["content"] for fact in waiting) == [
-        "Ada likes boats.",
-        "Ada likes nursing.",
-        "She likes nights.",
-    ]
+    known = ["Ada likes boats.", "Ada likes nursing.", "She likes nights."]
+    assert sorted(fact["content"] for fact in waiting) == known
     journal = ada("export")
     assert "[letter.txt] I like suits." in journal
     assert len(journal) < len(LETTER) / 2
@@ -99,8 +94,10 @@ def test_what_a_person_said_no_to_does_not_wait_again(ada: Typed, tmp_path: Path
     (tmp_path / "memories.json").write_text(json.dumps([MEMORIES]))
     ada("backfill", str(tmp_path / "memories.json"))
     refused, *others = ada.json("facts", "list", "--status", "waiting")["facts"]
-    ada("facts", "delete", refused["id"])
+    for each in refused, *ada.json("facts", "list", "--status", "quarantined")["facts"]:
+        ada("facts", "delete", each["id"])
     ada("backfill", str(tmp_path / "memories.json"))
     assert ada.json("facts", "list", "--status", "waiting")["facts"] == others
+    assert ada("facts", "list", "--status", "quarantined") == ""
     ada("erase", "source", "claude", "--yes")
     assert ada("facts", "list", "--status", "waiting") == ""
