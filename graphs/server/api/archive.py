@@ -73,8 +73,15 @@ class ImportResult(ApiModel):
 async def export(call: AgentCall) -> StreamingResponse:
     """Export everything that is remembered for this agent, and what waits to be learned."""
     pieces = aexport(call.store, call.owner, call.now)
+    first = await anext(pieces)  # all is read before: a store that is away is no empty file
+
     # Its text is made while it is sent: it may be large.
-    return StreamingResponse((piece.encode("utf-8", "replace") async for piece in pieces), media_type=JSON_LINES)
+    async def sent() -> AsyncIterator[bytes]:
+        yield first.encode()
+        async for piece in pieces:
+            yield piece.encode("utf-8", "replace")
+
+    return StreamingResponse(sent(), media_type=JSON_LINES)
 
 
 @router.answers(
