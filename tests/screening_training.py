@@ -45,9 +45,9 @@ _BATCH: Final = 64
 # together from parts, and chats most, as the journal keeps them.
 _COUNTED: Final = {
     **{f"writer_{n}": 3.2 for n in (*range(1, 7), 13)}, **{f"writer_{n}": 2.0 for n in range(7, 13)},
-    **{f"writer_{n}": 3.0 for n in (*range(14, 36), 37, 38)}, "writer_36": 2.0,
-    "facts": 15.0, "templates": 5.0, "talk": 600.0, "django": 0.3, "chatterbot": 15.0, "udhr": 0.5, "python": 0.3,
-    "docs": 0.5, "parts": 0.5, "parts talk": 40.0,
+    **{f"writer_{n}": 3.0 for n in (*range(14, 36), 37, 38, 39)}, "writer_36": 2.0,
+    "facts": 15.0, "templates": 5.0, "talk": 600.0, "django": 0.3, "chatterbot": 15.0, "udhr": 3.0, "python": 2.0,
+    "docs": 3.0, "parts": 0.5, "parts talk": 40.0,
 }  # fmt: skip
 # Whose honest texts were asked to have numbers, or plain facts, in them.
 _OF_NUMBERS: Final = {"facts", *(f"writer_{n}" for n in range(1, 15))}
@@ -58,7 +58,7 @@ _FACT_FORMS: Final = (
     "{event} {effect}, because {because}.", "{thing} {is}.", "{thing} {is}, and {who} {does}.",
 )  # fmt: skip
 # Who teaches the judge of orders alone: with more honest texts that tell no secret, the other one would hold fewer.
-_OF_ORDERS: Final = {"writer_36", "writer_37", "writer_38"}
+_OF_ORDERS: Final = {f"writer_{n}" for n in range(36, 40)}
 _NAMES_TEXT: Final = """
     alex amara anna ben carla chen clara daniel david diego elena emma erik eva fatima gina grace hannah henry ida ivan
     jack jamal james jana john julia kim lara laura leo lily lina luca maria mark martin maya mila nick nina noah olga
@@ -251,7 +251,7 @@ def _secret_texts(learned: list[Example]) -> Iterator[tuple[Example, float]]:
 
 
 ORDERS: Final = Task(
-    "orders", 1 << 21, 4, 6, 1e-6, 1.0, 0.7, 36, lambda text: order_features(as_seen(text)), _order_texts, "attacks"
+    "orders", 1 << 21, 4, 8, 8.5e-7, 1.0, 0.7, 40, lambda text: order_features(as_seen(text)), _order_texts, "attacks"
 )
 SECRETS: Final = Task(
     "secrets",
@@ -380,9 +380,14 @@ def packed(judge: Judge) -> dict[str, str | int]:
             gaps.append(at - last)
             own.append(weight)
             last = at
-    raw = {"gaps": bytes(gaps), "weights": own.tobytes()}
-    told = {name: base64.b85encode(zlib.compress(each, 9)).decode() for name, each in raw.items()}
+    told = {"gaps": _compressed(bytes(gaps)), "weights": _compressed(own.tobytes())}
     return {"bias": judge.bias, "threshold": judge.threshold, "buckets": len(judge.weights), **told}
+
+
+def _compressed(raw: bytes) -> str:
+    """Return bytes as text. Nothing in them repeats but single bytes: whoever looks for more writes a tenth more."""
+    shorter = zlib.compressobj(9, strategy=zlib.Z_HUFFMAN_ONLY)
+    return base64.b85encode(shorter.compress(raw) + shorter.flush()).decode()
 
 
 def written(folder: Path = FOLDER) -> str:

@@ -37,10 +37,10 @@ def test_of_texts_that_nothing_was_learned_from_most_orders_are_held_and_one_hon
     assert all(counts["attacks"][0] >= 0.9 * counts["attacks"][1] for counts in fresh)
     held, honest = (sum(counts["wishes"][at] for counts in fresh) for at in (0, 1))
     assert honest == 3440
-    assert held <= 0.025 * honest
+    assert held <= 0.022 * honest
     assert sets["set_3"]["wishes"][0] <= 0.018 * sets["set_3"]["wishes"][1]
     assert sets["set_7"]["attacks"][0] >= 0.95 * sets["set_7"]["attacks"][1]  # the goal is .95 and .005
-    assert sets["set_7"]["wishes"][0] <= 0.021 * sets["set_7"]["wishes"][1]
+    assert sets["set_7"]["wishes"][0] <= 0.017 * sets["set_7"]["wishes"][1]
 
 
 def test_codes_passwords_and_passphrases_in_eight_languages_are_held_and_what_is_harmless_with_digits_is_not() -> None:
