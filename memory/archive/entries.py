@@ -31,6 +31,7 @@ from memory.journal.entry import JournalEntry
 from memory.journal.journal import read_journal
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner
+from memory.recall.past import exported
 from memory.screening.door import screened
 from memory.text import sanitize
 from memory.updates.entry import Entry
@@ -166,8 +167,8 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
     past = with_ends(facts.past, facts.every, facts.control.zone)
     for fact in sorted(past, key=by_time):
         yield _json_line("history", _outer_fields(to_item(fact)))
-    for entry in journal:
-        yield _said_line("journal", plain(entry.screened()), entry.messages)
+    for entry in exported(facts, journal):
+        yield _said_line("journal", plain(entry), entry.messages)
     for update in updates:
         if update.epoch == facts.control.epoch:
             yield _said_line("update", {name: getattr(update, name) for name in _TOLD}, update.messages)

@@ -7,7 +7,7 @@ among the history of facts, each under a digest of its message, without any text
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from memory.config import HOLDS, Hold
 from memory.control import count_edit, write_rows
@@ -25,6 +25,7 @@ from memory.namespaces import Owner
 from memory.screening.door import secrecy
 from memory.text import digest
 
+_ASKED: Final[frozenset[Hold]] = frozenset({"approval"})
 Place = tuple[str, str]
 """A message: its thread and its id."""
 
@@ -75,6 +76,19 @@ def _told_of(facts: FactSet, entries: Sequence[JournalEntry]) -> list[JournalEnt
     untold = untold_of(facts, entries)
     left = (entry.without(each.gone | each.waiting) for entry, each in zip(entries, untold, strict=True))
     return list(filter(None, left))
+
+
+def exported(facts: FactSet, entries: Sequence[JournalEntry]) -> list[JournalEntry]:
+    """Return entries as another memory takes them in: what nothing may tell of here waits for a yes there.
+
+    The records that say so here stand in no export.
+    """
+    screened = [entry.screened() for entry in entries]
+    untold = untold_of(facts, screened)
+    return [
+        replace(entry, held={**entry.held, **{one: entry.held.get(one, _ASKED) | _ASKED for one in each.gone}})
+        for entry, each in zip(screened, untold, strict=True)
+    ]
 
 
 async def read_untold(owner: Owner, entries: Sequence[JournalEntry]) -> list[Untold]:

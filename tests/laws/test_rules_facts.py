@@ -10,6 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from palimpsest import Context, FactStore, MemoryConfig, aerase_thread, erase_thread
+from tests.archive_lines import document_of, taking
 from tests.fakes import WordEmbeddings
 from tests.laws.doors import DAY, House
 from tests.laws.embedding import embedded, embedder
@@ -146,7 +147,8 @@ async def test_a_message_of_several_portions_waits_wherever_a_model_finds_what_t
     assert ("boat" in await person.recalled("What lies in the harbour?")) == ("insulin" not in words)
 
 
-async def test_what_a_deleted_fact_came_from_is_not_told_when_the_facts_own_history_is_gone() -> None:
+@pytest.mark.parametrize("moves", [False, True])
+async def test_what_a_deleted_fact_came_from_is_not_told_when_the_facts_own_history_is_gone(moves: bool) -> None:
     person = Person(context=WITH_TOOLS, memory={"history_days": 30, "journal_days": 365})
     await person.learns("I have tea, with honey on Mondays")
     assert "honey" in await person.calls("search_memory", query="Mondays")
@@ -155,6 +157,9 @@ async def test_what_a_deleted_fact_came_from_is_not_told_when_the_facts_own_hist
     person.clock.advance(40 * DAY)
     await person.service.aclean(person.store)
     assert (await person.api("GET", "/facts?status=ended"))["facts"] == []
+    if moves:  # to another server
+        told, person = document_of(await person.api("GET", "/export")), Person(context=WITH_TOOLS)
+        await person.house().ask("POST", "/import", **taking(told))
     assert "honey" not in await person.calls("search_memory", query="Mondays")
     assert "honey" not in await person.recalled("What of Mondays?")
 

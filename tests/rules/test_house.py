@@ -41,7 +41,7 @@ MAY_KNOW = {
     "tool_lookups": {"tool_calls", "facts", "journal", "recall", "injection", "screening"},
     "backfill": {"backfill", "facts", "journal", "updates", "turn", "archive", "forget"},
     "budget": {"budget"},
-    "archive": {"archive", "facts", "screening", "journal", "updates"},
+    "archive": {"archive", "facts", "screening", "journal", "recall", "updates"},
 }
 
 
