@@ -152,7 +152,8 @@ class Run:
         )
         chosen = assistant.get("context") or assistant["config"].get("configurable") or {}
         said = [chosen, *(each.get("metadata") or {} for each in (assistant, *threads))]
-        return [each.get(MODE_KEY) for each in said]
+        # A thread that was deleted has no row: a run that a server does not stop goes on, and nobody is to hear of it.
+        return [*(each.get(MODE_KEY) for each in said), *([] if threads else ["incognito"])]
 
 
 async def read_saved(read: Callable[..., Iterable[T]], aread: Callable[..., AsyncIterator[T]], limit: int) -> list[T]:

@@ -3,10 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
@@ -22,7 +23,6 @@ from memory.updates.outbox import read_entries
 from tests.laws.talk import NARROW, Talk
 from tests.patience import let_pauses_pass, let_turns_wait
 
-PATIENCE = 240.0
 SHORT = 0.5
 """For turns whose store does nothing all the while: they have nothing to be done with in time."""
 ADA = Owner.of("ada")
@@ -93,7 +93,7 @@ class House(Talk):
 
 async def away(house: House, access: Any = "read") -> None:
     """Return once turns do not ask the store any more."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(240):
         while not house.service.stores.is_away(house.store, access):  # noqa: ASYNC110 (what ends it is in the library)
             await asyncio.sleep(0.02)
 
@@ -167,38 +167,27 @@ async def test_each_turn_that_asks_a_store_in_vain_doubles_the_pause(trouble: st
         assert house.store.calls > asked
 
 
-class SilentServer:
-    """A client of a server that does not answer."""
-
-    @property
-    def assistants(self) -> Self:
-        return self
-
-    @property
-    def threads(self) -> Self:
-        return self
-
-    async def get(self, _: str) -> None:
-        await asyncio.Event().wait()
-
-    async def search(self, **_: object) -> None:
-        await asyncio.Event().wait()
+async def forever(**_: Any) -> None:
+    await asyncio.Event().wait()
 
 
-async def test_a_mode_that_the_server_does_not_tell_in_time_is_the_strictest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphs.turn.run.get_client", SilentServer)
+@pytest.mark.parametrize(("threads", "why"), [(forever, "mode_unknown"), (AsyncMock(return_value=[]), None)])
+async def test_a_mode_that_the_server_does_not_tell_in_time_or_of_a_deleted_thread_is_the_strictest(
+    threads: Any, why: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = AsyncMock(**{"assistants.get.return_value": {"context": {"": ""}}, "threads.search": threads})
+    monkeypatch.setattr("graphs.turn.run.get_client", lambda: client)
     house = House()
     let_turns_wait(house.service, read=SHORT, write=SHORT)
     memory = TurnMemory(house.service)
     config = RunnableConfig(configurable={"assistant_id": "chat", "thread_id": "T"})
     run = Run(config, Context(), ADA, house.store, on_server=True)
-    said: Any = [HumanMessage("I like figs.", id="q"), AIMessage("Fine.", id="a")]
+    said: Any = [HumanMessage("I like figs.", id="q")]
     thread = Thread(State(messages=said, summarized_messages=[], context={}, memory={}))
-    async with asyncio.timeout(PATIENCE):
-        turn = await memory.begin(run, thread, said, (0, 0), lambda _: False, TokenCounter())
-        assert turn.opening.mode == "incognito"
-        _, not_written, unwritten = await memory.write_turn(run, thread)
-    assert (not_written, unwritten) == ("mode_unknown", ())
+    turn = await memory.begin(run, thread, said, (0, 0), lambda _: False, TokenCounter())
+    assert turn.opening.mode == "incognito"
+    _, not_written, unwritten = await memory.write_turn(run, thread)
+    assert (not_written, unwritten) == (why, ())
     assert await house.pending() == []
 
 
