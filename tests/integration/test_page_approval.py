@@ -43,7 +43,7 @@ async def test_no_undo_makes_a_yes_of_what_a_form_says(page: Page) -> None:
     said = {"content": ASTHMA, "category": "knowledge", "confidence": 0.9, "status": "active", "replaces": cold}
     await page.post("held-again", fact=json.dumps(said))
     assert (page.used(), page.waits()) == (["User has a cold"], [ASTHMA])
-    for wrong in ("[1]", "no json", '{"content": ""}'):
+    for wrong in "[1]", "no json":
         await page.post("held-again", fact=wrong, status=422)
     await page.post("held-yes", id=page.facts.list("waiting")[0].id)
     assert page.used() == [ASTHMA]  # a correction, as before
