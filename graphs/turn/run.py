@@ -152,8 +152,10 @@ class Run:
         )
         chosen = assistant.get("context") or assistant["config"].get("configurable") or {}
         said = [chosen, *(each.get("metadata") or {} for each in (assistant, *threads))]
-        # A thread that was deleted has no row: a run that a server does not stop goes on, and nobody is to hear of it.
-        return [*(each.get(MODE_KEY) for each in said), *([] if threads else ["incognito"])]
+        # A deleted thread has no row: a run that a server does not stop goes on, and nobody is to hear of it. Nor has a
+        # thread in which a node calls a graph.
+        is_own = str((self.config.get("metadata") or {}).get("thread_id", thread_id)) != thread_id
+        return [*(each.get(MODE_KEY) for each in said), None if threads or is_own else "incognito"]
 
 
 async def read_saved(read: Callable[..., Iterable[T]], aread: Callable[..., AsyncIterator[T]], limit: int) -> list[T]:

