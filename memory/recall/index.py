@@ -48,8 +48,7 @@ _TOLD: Final = 0.85
 _LONG_REPLY: Final = 35
 _REPLY: Final = 0.4
 # What a message is about: of few texts every word would be common, so they count as so many. Facts tell what matters to
-# the user; what was only said is like much else that people say. What an embedder finds stands out from what is usual
-# for the message; where a text has a vector, its words count less.
+# the user; what was only said is like much else that people say. Where a text has a vector, its words count less.
 _LEAST_TEXTS: Final = 100
 _FEW: Final = 1.4
 _SAID: Final = 0.5
@@ -227,12 +226,11 @@ class Index:
         lenient = most * max(_FEW * (1 - len(self) / _LEAST_TEXTS), most > 0.999)  # but for rounding
         covered = [share * count for share, count in zip(shared, times, strict=True)]
         if similarity:
-            usual = sum(similarity.values()) / max(len(similarity), _LEAST_TEXTS)
-            for name in similarity.keys() & self._numbers.keys():
-                at, outstanding = self._numbers[name], (similarity[name] - usual) / ((1 - usual) or 1.0)
+            for name, close in similarity.items():
+                at = self._numbers.get(name)
                 # With less, and without a word of it, a text is not what the sentence is about.
-                if outstanding > _LEAST_ALIKE or covered[at]:
-                    covered[at] = _BESIDE * min(1.0, covered[at]) + _STANDS_OUT * max(0.0, outstanding)
+                if at is not None and (close > _LEAST_ALIKE or covered[at]):
+                    covered[at] = _BESIDE * min(1.0, covered[at]) + _STANDS_OUT * max(0.0, close)
         facts = compress(covered, self._related().is_fact)
         return min(1.0, max(lenient, _SAID * max(covered, default=0.0), *facts))
 
@@ -282,10 +280,11 @@ class Index:
         """Return for each document how alike it is, of what the most alike one has, with the facts beside it."""
         alike = [0.0] * len(self._documents)
         low, high = (of(similarity.values(), default=0.0) for of in (min, max))
-        for name in similarity.keys() & self._numbers.keys():
+        for name, close in similarity.items():
             # What is alike in the same way, as a single document is, was found or was not.
-            share = (similarity[name] - low) / (high - low) if low < high else float(high > 0)
-            alike[self._numbers[name]] = share**_ALIKE_POWER
+            share = (close - low) / (high - low) if low < high else float(high > 0)
+            if name in self._numbers:
+                alike[self._numbers[name]] = share**_ALIKE_POWER
         for facts in self._related().facts_together if similarity else ():
             most = sorted(map(alike.__getitem__, facts))[-_ALIKE_FACTS:]
             for number in facts:

@@ -35,6 +35,9 @@ _CHUNK: Final = 1024
 """Rows that are widened at a time: so many stay in the processor's cache."""
 _STEPS: Final = 127
 """Of a number of eight bits, to either side of zero."""
+_LEAST_TEXTS: Final = 100
+"""The mean of fewer is what these texts say."""
+_NO_LENGTH: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,8 @@ def packed(values: Sequence[float]) -> bytes:
 class VectorIndex:
     """The vectors of one owner's documents by id, all of one embedder, in a byte a number.
 
-    It needs numpy (`can_rank`).
+    Without their mean: all texts of one user are alike to an embedder, and what they have in common says nothing about
+    a question (Mu and Viswanath, "All-but-the-Top", 2018). It needs numpy (`can_rank`).
 
     Args:
         embedder: Whose vectors.
@@ -98,12 +102,16 @@ class VectorIndex:
         width = len(next(iter(vectors.values()))) // 2
         if not width or any(len(vector) != 2 * width for vector in vectors.values()):
             raise ValueError(f"a vector must hold {width} numbers of two bytes, as the others do")
-        values = numpy.frombuffer(b"".join(vectors.values()), "<f2").astype(numpy.float32)
-        values = values.reshape(len(vectors), width)
-        self._scales: Any = abs(values).max(axis=1) / _STEPS
-        if not (numpy.isfinite(self._scales) & (self._scales > 0)).all():
+        values = numpy.frombuffer(b"".join(vectors.values()), "<f2").astype(numpy.float32).reshape(-1, width)
+        lengths = numpy.linalg.norm(values, axis=1)
+        if not (numpy.isfinite(lengths) & (lengths > 0)).all():
             raise ValueError("a vector must have a length that is finite and not zero")
-        self._steps: Any = numpy.rint(values / self._scales[:, None]).astype(numpy.int8)
+        self._mean: Any = values.sum(axis=0) / max(len(values), _LEAST_TEXTS)
+        values -= self._mean
+        # Texts that all say the same have nothing of their own.
+        values /= numpy.maximum(numpy.linalg.norm(values, axis=1, keepdims=True), _NO_LENGTH)
+        self._scales: Any = abs(values).max(axis=1) / _STEPS
+        self._steps: Any = numpy.rint(values / numpy.maximum(self._scales[:, None], _NO_LENGTH)).astype(numpy.int8)
 
     @classmethod
     def of(cls, embedder: str, texts: Mapping[str, str], vectors: Mapping[str, bytes]) -> Self | None:
@@ -129,7 +137,7 @@ class VectorIndex:
         self._steps[rows] = 0  # of an erased text nothing stays
 
     def similarity(self, query: QueryVector | None) -> dict[str, float] | None:
-        """Return how close each document is to a question, from -1.0 to 1.0, by id.
+        """Return how close each document is to a question, from -1.0 to 1.0, beyond what all are, by id.
 
         `None` where nothing can be told: no question's vector, one of another embedder, or no documents.
         """
@@ -137,7 +145,8 @@ class VectorIndex:
         if query is None or not self._rows or (query.embedder, len(query.values)) != wanted:
             return None
         numpy: Any = importlib.import_module("numpy")
-        asked = numpy.array(query.values, numpy.float32)
+        asked = numpy.array(query.values, numpy.float32) - self._mean
+        asked /= max(float(numpy.linalg.norm(asked)), _NO_LENGTH)
         starts = range(0, len(self._steps), _CHUNK)
         found = [self._steps[start : start + _CHUNK].astype(numpy.float32) @ asked for start in starts]
         cosines = (numpy.concatenate(found) * self._scales).tolist()

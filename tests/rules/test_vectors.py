@@ -2,12 +2,16 @@
 
 import math
 import struct
+from operator import mul
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.recall.vectors import QueryVector, VectorIndex, packed, unit
+from memory.facts.fact import Fact
+from memory.journal.journal import JournalRevision
+from memory.recall.user_index import Asked, UserIndex
+from memory.recall.vectors import QueryVector, VectorIndex, packed, unit, vector_key
 
 NUMBERS = st.lists(st.floats(-10, 10, allow_subnormal=False), min_size=8, max_size=8).filter(
     lambda values: math.hypot(*values) > 0.1
@@ -28,21 +32,28 @@ def test_what_has_no_direction_is_no_vector(values: list[float]) -> None:
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=3), NUMBERS, min_size=1, max_size=80), NUMBERS, st.data())
-def test_the_index_tells_the_cosine_of_what_was_put_and_not_removed(
+def test_the_index_tells_the_cosine_beyond_what_all_have_in_common_of_what_was_put_and_not_removed(
     documents: dict[str, list[float]], question: list[float], data: st.DataObject
 ) -> None:
     pytest.importorskip("numpy")
     index = VectorIndex("e", {each: packed(values) for each, values in documents.items()})
     gone = data.draw(st.sets(st.sampled_from(sorted(documents))))
     index.remove(gone | {"never there"})
-    asked = unit(question)
-    cosine = {
-        each: sum(a * b for a, b in zip(asked, unit(values), strict=True))
-        for each, values in documents.items()
-        if each not in gone
-    }
+    known = {each: unit(values) for each, values in documents.items()}
+    common = [sum(column) / 100 for column in zip(*known.values(), strict=True)]
+
+    def own(values: list[float]) -> list[float]:
+        return unit([a - b for a, b in zip(unit(values), common, strict=True)])
+
+    cosine = {each: sum(map(mul, own(question), own(known[each]))) for each in known.keys() - gone}
     found = index.similarity(QueryVector.of("e", question))
     assert (found or {}) == pytest.approx(cosine, abs=0.03)
+
+
+def test_texts_that_all_say_the_same_are_like_nothing() -> None:
+    pytest.importorskip("numpy")
+    index = VectorIndex("e", {str(number): packed([1.0, 0.0]) for number in range(100)})
+    assert {*(index.similarity(QueryVector.of("e", [0.0, 1.0])) or {}).values()} == {0.0}
 
 
 def test_vectors_of_another_embedder_or_length_are_not_compared() -> None:
@@ -63,7 +74,16 @@ def test_bytes_that_are_no_vector_of_the_index_are_refused(garbled: bytes) -> No
 
 def test_memory_is_a_byte_a_number_and_a_removed_vector_is_overwritten() -> None:
     pytest.importorskip("numpy")
-    index = VectorIndex("e", {str(number): packed([1.0] * 384) for number in range(1000)})
+    index = VectorIndex("e", {str(number): packed([1.0] * 383 + [number]) for number in range(1000)})
     assert index.size <= 1000 * 400
     index.remove([str(number) for number in range(1000)])
     assert not index._steps.any()
+
+
+def test_a_search_says_whether_an_embedder_had_a_part_in_it() -> None:
+    pytest.importorskip("numpy")
+    index, words, asked = UserIndex(), "Has a brown horse", QueryVector.of("e", [1.0, 0.0])
+    index.follow_facts([Fact(content=words, category="context", confidence=0.8)])
+    index.follow_vectors("e", {vector_key(words): packed([1.0, 1.0])})
+    found = [index.recall(Asked("What do I ride?", vectors=each), JournalRevision()) for each in ([asked], [])]
+    assert [each.is_by_words for each in found] == [False, True]
