@@ -18,7 +18,7 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import Field
 
 from benchmarks.quality_data import Talk
-from benchmarks.quality_memory import BESIDE, EMBEDDER, entries_of, facts_of
+from benchmarks.quality_memory import BESIDE, EMBEDDER, NOW, entries_of, facts_of
 from benchmarks.quality_report import SEED, Rows, share
 from graphs.chat import build_graph
 from graphs.process.embedders import NONE, Embedder
@@ -105,7 +105,10 @@ class Chat:
         settings = Settings(single_user=True, memory=MemoryConfig(debounce_seconds=3600), embedder=NONE)
         self._embedder = embedder
         self._service = MemoryService(
-            settings, lambda _, purpose: self._model if purpose == "chat" else others, embedder=embedder
+            settings,
+            lambda _, purpose: self._model if purpose == "chat" else others,
+            clock=lambda: NOW,
+            embedder=embedder,
         )
         builder = build_graph(service=self._service)
         self._graph = builder.compile(checkpointer=InMemorySaver(), store=self._store)

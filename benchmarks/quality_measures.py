@@ -198,7 +198,7 @@ def with_standing(recall: Recall, question: str) -> list[str]:
 
 
 def measure_cost(rows: Rows, talks: Sequence[Talk]) -> None:
-    """Add the CPU time of ranking 500 facts and 5,000 turns by words, and what their index takes."""
+    """Add the CPU time of choosing among 500 facts and 5,000 turns by words, and what their index takes."""
     turns: list[Document] = []
     facts: list[Document] = []
     for copy in range(3):
@@ -223,11 +223,12 @@ def measure_cost(rows: Rows, talks: Sequence[Talk]) -> None:
     times = []
     for question in random.Random(SEED).sample(questions, min(200, len(questions))):
         started = time.process_time()
+        index.coverage(question)
         index.rank(question)
         times.append(1000 * (time.process_time() - started))
     p95 = sorted(times)[round(0.95 * len(times)) - 1]
     held = f"{min(500, len(facts))} facts and {min(5000, len(turns)):,} past turns"
     rows.notes.append(
-        f"Ranking {held} by words: {statistics.median(times):.1f} ms of CPU in the median, {p95:.1f} ms at p95 "
-        f"(goal: at most 15 ms), n={len(times)}. Their index takes {index.size() / 1e6:.1f} MB with the texts."
+        f"Choosing among {held} by words: {statistics.median(times):.1f} ms of CPU in the median, {p95:.1f} ms at p95 "
+        f"(goal: at most 6 ms), n={len(times)}. Their index takes {index.size() / 1e6:.1f} MB with the texts."
     )

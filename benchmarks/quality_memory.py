@@ -23,7 +23,8 @@ from memory.updates.transcript import exchanges
 
 EMBEDDER: Final = "bench"
 _REVISION: Final = JournalRevision()
-_NOW: Final = 1_760_000_000.0
+NOW: Final = 1_760_000_000.0
+"""When all is asked: a message about tomorrow is found by the name of its day."""
 BESIDE: Final = count_tokens(prompts.MEMORY_BLOCK.format(memory=""))
 """Tokens of the fence and its sentence: peers have none, so they are no part of a row's budget."""
 
@@ -107,7 +108,7 @@ class Held:
             thread_id="new",
             message_id="asked",
             window=(),
-            now=_NOW,
+            now=NOW,
             cache_ttl_seconds=300.0,
             will_summarize=False,
             budget=budget + BESIDE,

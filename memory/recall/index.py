@@ -54,6 +54,8 @@ _FEW: Final = 1.4
 _SAID: Final = 0.5
 _STANDS_OUT: Final = 1.45
 _BESIDE: Final = 0.45
+# The day that "tomorrow" is has four words, and may only be named beside something else.
+_OF_A_DAY: Final = 0.6
 
 
 class _Relations(NamedTuple):
@@ -210,7 +212,7 @@ class Index:
         asked, named = dict.fromkeys(terms(query, today=now), 1.0), names(query)
         if not asked:  # a message without a word of its own ("and when was that?") is about what was said before
             return 1.0
-        count = max(len(self), _LEAST_TEXTS)
+        count, day = max(len(self), _LEAST_TEXTS), asked.keys() - terms(query)
         told = {word: max(self._rarity(word, count), _NAME * (word in named)) for word in asked}
         whole = sum(told.values())
         shared, times = ([0.0] * len(self._documents) for _ in range(2))
@@ -220,7 +222,7 @@ class Index:
             part = square * (told.get(word) or self._rarity(word, count)) / whole
             for number in self._holders.get(word, ()):
                 shared[number] += part
-                times[number] += square
+                times[number] += square * (_OF_A_DAY if word in day else 1)
         # One word is enough where it is all that was asked for, or there are few texts: silence would save little.
         most = max(shared, default=0.0)
         lenient = most * max(_FEW * (1 - len(self) / _LEAST_TEXTS), most > 0.999)  # but for rounding

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.recall import Document, Index
+from memory.recall.user_index import LEAST_COVERAGE
 from memory.recall.words import is_standing, names, parts, stem, terms
 
 WORDS = ("Oslo", "cello", "harbour", "painting", "paints", "seven", "figs", "Ada's", "camping", "May")
@@ -84,6 +85,15 @@ def test_a_sentence_is_about_what_a_fact_has_in_more_than_one_word_or_stands_out
     unusual = {str(number): 0.1 for number in range(200)} | {"it": 0.6}
     assert index.coverage("Music?", similarity=unusual) > 0.8
     assert index.coverage("Music?", similarity=dict.fromkeys(unusual, 0.1)) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("message", "is_about"), [("What did I do yesterday?", True), ("Say 'see you tomorrow' in French", False)]
+)
+def test_a_day_that_is_named_beside_something_else_is_not_what_a_message_is_about(message: str, is_about: bool) -> None:
+    said = [turn(str(n), f"Harbour {n}", when=f"2025-10-{n % 28 + 1:02}") for n in range(150)]
+    index = Index([*said, fact("it", "Has a ferry", when="2025-10-09")])
+    assert (index.coverage(message, now="2025-10-08T10:00:00") >= LEAST_COVERAGE) == is_about
 
 
 @pytest.mark.parametrize(
