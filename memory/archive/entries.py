@@ -14,7 +14,7 @@ from langgraph.store.base import BaseStore
 from memory.control import INITIAL_EDIT
 from memory.door import arun, side_by_side
 from memory.facts.chain import by_time, with_ends
-from memory.facts.changes import Reason, Section
+from memory.facts.changes import Change, Reason, Section, was_said_before
 from memory.facts.fact import (
     HELD,
     MAX_CONTENT_CHARS,
@@ -24,12 +24,14 @@ from memory.facts.fact import (
     period_end,
     to_item,
 )
+from memory.facts.fact_set import FactSet
 from memory.facts.profile import SECTIONS, read_profile, texts_of
+from memory.facts.records import message_keys
 from memory.facts.rows import read_fact_set
 from memory.forms import plain, read_as
 from memory.journal.entry import JournalEntry
 from memory.journal.journal import read_journal
-from memory.message import StoredMessage, iso_time
+from memory.message import StoredMessage, iso_time, with_replies
 from memory.namespaces import Owner
 from memory.recall.past import exported
 from memory.screening.door import screened
@@ -170,8 +172,22 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
     for entry in exported(facts, journal):
         yield _said_line("journal", plain(entry), entry.messages)
     for update in updates:
-        if update.epoch == facts.control.epoch:
-            yield _said_line("update", {name: getattr(update, name) for name in _TOLD}, update.messages)
+        if update.epoch == facts.control.epoch and (left := _to_be_learned(update, facts)):
+            yield _said_line("update", {name: getattr(update, name) for name in _TOLD}, left)
+
+
+def _to_be_learned(update: Entry, facts: FactSet) -> list[StoredMessage]:
+    """Return an update's messages but those of deleted facts, and replies: the records that tell stand in no export."""
+    keys = message_keys({update.thread_id: [one.id for one in update.messages]})
+    notes = {one: facts.notes[key] for key, one in keys.items() if key in facts.notes}
+    gone = {
+        one.id
+        for one in update.messages
+        if (note := notes.get(one.id))
+        and was_said_before(Change(said_at=one.time, said_after=one.edit), str(note.get("at")), note.get("edit"))
+    }
+    dropped = with_replies(update.messages, gone)
+    return [one for one in update.messages if one.id not in dropped]
 
 
 def fact_lines(owner: Owner, facts: Sequence[Fact], seconds: float) -> Iterator[str]:

@@ -152,6 +152,14 @@ async def test_what_waits_and_is_done_while_an_export_is_sent_is_in_it() -> None
     assert "I like figs" in "".join([piece async for piece in pieces])
 
 
+def test_what_a_deleted_fact_was_learned_from_waits_in_no_export() -> None:
+    store, told = InMemoryStore(), good("Likes figs", thread_id="t", message_ids=["1"])
+    take_in(store, document(told, updates=[{**UPDATE, "kind": "cut"}]))
+    facts = FactStore(store, "ada")
+    facts.retire(facts.list()[0].id)
+    assert export(store)["updates"] == []
+
+
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00", "0001-01-02T01:00:00+14:00", "9999-12-31T23:59:59-14:00"])
 def test_a_time_that_some_zones_have_no_day_for_is_none(time: str) -> None:
     store, told = InMemoryStore(), {**UPDATE, "messages": [{**SAID, "time": time}]}
