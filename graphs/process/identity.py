@@ -6,6 +6,8 @@ from collections.abc import Coroutine, Mapping
 from typing import TypeVar
 from uuid import UUID
 
+from langgraph_sdk.errors import APIError, InternalServerError
+
 from memory.namespaces import Owner
 
 T = TypeVar("T")
@@ -74,5 +76,14 @@ async def as_server(call: Coroutine[object, object, T]) -> T:
 
     Within a run or a request such a call carries that one's user, whose permissions hold. Here it runs in an empty
     context, without a user or permissions: a client must never choose what it touches.
+
+    Raises:
+        APIError: If the server refused.
+        ConnectionError: If it failed, as where its own database is away.
     """
-    return await asyncio.create_task(call, context=contextvars.Context())
+    try:
+        return await asyncio.create_task(call, context=contextvars.Context())
+    except Exception as error:  # within a process the call raises whatever the server failed with
+        if isinstance(error, APIError) and not isinstance(error, InternalServerError):
+            raise
+        raise ConnectionError("the server's own API failed") from error

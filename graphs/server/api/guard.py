@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from langgraph_sdk.errors import InternalServerError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -79,7 +78,6 @@ def from_value_error(error: ValueError, fields: Sequence[str]) -> RefusedRequest
 
 FACT_FIELDS = ("content", "category", "confidence", "pinned", "expires_at")
 _AWAY = "the store of memory did not answer in time: try again soon"
-_NO_THREADS = "the server cannot read its threads and crons now: try again soon"
 _AWAY_SECONDS = 5
 
 
@@ -104,8 +102,6 @@ def refusing() -> Iterator[None]:
         raise from_value_error(error, FACT_FIELDS) from None
     except (TimeoutError, ConnectionError) as error:
         raise RefusedRequest(503, _AWAY, retry_after=_AWAY_SECONDS) from error
-    except InternalServerError as error:  # of the server's own API
-        raise RefusedRequest(503, _NO_THREADS, retry_after=_AWAY_SECONDS) from error
     except FileUnusable as error:
         raise RefusedRequest(503, str(error), retry_after=_AWAY_SECONDS) from error
 
