@@ -31,10 +31,9 @@ _SIMILARITY: Final = 1.3
 _NAME: Final = 1.5
 # What a conversation is about is said all over it: each text of it counts for the words of the whole.
 _CONVERSATION: Final = 0.6
-# An embedder finds each text a little alike: with less of what the most alike one has, it does not find it, and what is
-# half as alike counts less than half.
+# With less of what the most alike text has, an embedder does not find one; what is half as alike counts less than half.
 _LEAST_ALIKE: Final = 0.2
-_ALIKE_POWER: Final = 1.4
+_ALIKE_POWER: Final = 1.7
 # Facts of one conversation are about the same: each counts for those of it that are most alike, too.
 _ALIKE_FACTS: Final = 3
 _ALIKE_TOGETHER: Final = 0.2
@@ -282,11 +281,11 @@ class Index:
         """Return for each document how alike it is, of what the most alike one has, with the facts beside it."""
         alike = [0.0] * len(self._documents)
         low, high = (of(similarity.values(), default=0.0) for of in (min, max))
+        low = max(low, 0.0)
         for name, close in similarity.items():
-            # What is alike in the same way, as a single document is, was found or was not.
-            share = (close - low) / (high - low) if low < high else float(high > 0)
-            if name in self._numbers:
-                alike[self._numbers[name]] = share**_ALIKE_POWER
+            if close > 0 and name in self._numbers:
+                # What is alike in the same way, as a single document is, was found.
+                alike[self._numbers[name]] = ((close - low) / (high - low) if low < high else 1.0) ** _ALIKE_POWER
         for facts in self._related().facts_together if similarity else ():
             most = sorted(map(alike.__getitem__, facts))[-_ALIKE_FACTS:]
             for number in facts:
