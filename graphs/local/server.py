@@ -34,6 +34,7 @@ _BATCH_TOKENS = 64
 # would be a sixtieth: a summary could pass its deadline behind chats that follow each other without a pause.
 _BACKGROUND_NICE = 10
 _ERRORS_ONLY = 1
+_NOT_SERVED = "The local model cannot be served"
 
 
 @click.command()
@@ -89,7 +90,7 @@ def load(model: Path, port: int) -> Any:
     try:
         import xllamacpp
     except ImportError as error:
-        raise click.ClickException(f"The local model cannot be served: {lacking(error, EXTRA)}.") from error
+        raise click.ClickException(f"{_NOT_SERVED}: {lacking(error, EXTRA)}.") from error
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(model)
     parameters.model_alias = {"local"}
@@ -109,7 +110,7 @@ def load(model: Path, port: int) -> Any:
         return xllamacpp.Server(parameters)
     except RuntimeError as error:
         raise click.ClickException(
-            f"The local model cannot be served: {model} is no model in GGUF format, or port {port} is taken."
+            f"{_NOT_SERVED}: {model} is no model in GGUF format, or port {port} is taken."
         ) from error
 
 

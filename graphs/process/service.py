@@ -46,6 +46,7 @@ _HOUR = 3_600.0
 _DAY = 24 * _HOUR
 _SIDE_BY_SIDE = 8
 _UNKNOWN = "what was used of a budget is not known, and a summary is not counted"
+_NOT_LOOKED = "could not look for pending updates"
 
 
 class MemoryService:
@@ -179,14 +180,14 @@ class MemoryService:
         """
 
         def look() -> None:
-            with tolerated(logger, "could not look for pending updates"):  # they wait for the next sweep
+            with tolerated(logger, _NOT_LOOKED):  # they wait for the next sweep
                 for owner in run(store, outbox.owners_with("outbox")):
                     entries = run(store, outbox.read_entries(owner))
                     for thread_id in {entry.thread_id for entry in entries if entry.created < self._born}:
                         self._queue.add_nowait(ConversationContext.of(owner, thread_id, store))
 
         if "outbox" not in self._done[store]:
-            with tolerated(logger, "could not look for pending updates"):  # the next turn tries again
+            with tolerated(logger, _NOT_LOOKED):  # the next turn tries again
                 # A thread, as the turn that is under way waits for neither the store nor what is found there.
                 in_daemon_thread(look, "palimpsest-start")
                 self._done[store]["outbox"] = self.clock()

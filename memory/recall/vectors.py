@@ -38,6 +38,7 @@ _STEPS: Final = 127
 _LEAST_TEXTS: Final = 100
 """The mean of fewer is what these texts say."""
 _NO_LENGTH: Final = 1e-6
+_NO_DIRECTION: Final = "a vector must have a length that is finite and not zero"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def unit(values: Sequence[float]) -> list[float]:
     """Return the vector at unit length; `ValueError` if it is empty, zero, or not finite."""
     length = math.hypot(*values)
     if not 0 < length < math.inf:
-        raise ValueError("a vector must have a length that is finite and not zero")
+        raise ValueError(_NO_DIRECTION)
     return [value / length for value in values]
 
 
@@ -105,7 +106,7 @@ class VectorIndex:
         values = numpy.frombuffer(b"".join(vectors.values()), "<f2").astype(numpy.float32).reshape(-1, width)
         lengths = numpy.linalg.norm(values, axis=1)
         if not (numpy.isfinite(lengths) & (lengths > 0)).all():
-            raise ValueError("a vector must have a length that is finite and not zero")
+            raise ValueError(_NO_DIRECTION)
         self._mean: Any = values.sum(axis=0) / max(len(values), _LEAST_TEXTS)
         values -= self._mean
         # Texts that all say the same have nothing of their own.

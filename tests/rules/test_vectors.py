@@ -13,6 +13,7 @@ from memory.journal.journal import JournalRevision
 from memory.recall.user_index import Asked, UserIndex
 from memory.recall.vectors import QueryVector, VectorIndex, packed, unit, vector_key
 
+pytest.importorskip("numpy")
 NUMBERS = st.lists(st.floats(-10, 10, allow_subnormal=False), min_size=8, max_size=8).filter(
     lambda values: math.hypot(*values) > 0.1
 )
@@ -35,7 +36,6 @@ def test_what_has_no_direction_is_no_vector(values: list[float]) -> None:
 def test_the_index_tells_the_cosine_beyond_what_all_have_in_common_of_what_was_put_and_not_removed(
     documents: dict[str, list[float]], question: list[float], data: st.DataObject
 ) -> None:
-    pytest.importorskip("numpy")
     index = VectorIndex("e", {each: packed(values) for each, values in documents.items()})
     gone = data.draw(st.sets(st.sampled_from(sorted(documents))))
     index.remove(gone | {"never there"})
@@ -51,13 +51,11 @@ def test_the_index_tells_the_cosine_beyond_what_all_have_in_common_of_what_was_p
 
 
 def test_texts_that_all_say_the_same_are_like_nothing() -> None:
-    pytest.importorskip("numpy")
     index = VectorIndex("e", {str(number): packed([1.0, 0.0]) for number in range(100)})
     assert {*(index.similarity(QueryVector.of("e", [0.0, 1.0])) or {}).values()} == {0.0}
 
 
 def test_vectors_of_another_embedder_or_length_are_not_compared() -> None:
-    pytest.importorskip("numpy")
     index = VectorIndex("one", {"a": packed([1.0, 0.0])})
     assert index.similarity(None) is None
     assert index.similarity(QueryVector.of("other", [1.0, 0.0])) is None
@@ -67,13 +65,11 @@ def test_vectors_of_another_embedder_or_length_are_not_compared() -> None:
 
 @pytest.mark.parametrize("garbled", [b"", b"odd", packed([1.0] * 3), struct.pack("<2e", math.nan, 1.0), bytes(4)])
 def test_bytes_that_are_no_vector_of_the_index_are_refused(garbled: bytes) -> None:
-    pytest.importorskip("numpy")
     with pytest.raises(ValueError, match="a vector must"):
         VectorIndex("e", {"a": packed([1.0, 0.0]), "b": garbled})
 
 
 def test_memory_is_a_byte_a_number_and_a_removed_vector_is_overwritten() -> None:
-    pytest.importorskip("numpy")
     index = VectorIndex("e", {str(number): packed([1.0] * 383 + [number]) for number in range(1000)})
     assert index.size <= 1000 * 400
     index.remove([str(number) for number in range(1000)])
@@ -81,7 +77,6 @@ def test_memory_is_a_byte_a_number_and_a_removed_vector_is_overwritten() -> None
 
 
 def test_a_search_says_whether_an_embedder_had_a_part_in_it() -> None:
-    pytest.importorskip("numpy")
     index, words, asked = UserIndex(), "Has a brown horse", QueryVector.of("e", [1.0, 0.0])
     index.follow_facts([Fact(content=words, category="context", confidence=0.8)])
     index.follow_vectors("e", {vector_key(words): packed([1.0, 1.0])})

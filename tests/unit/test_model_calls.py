@@ -39,36 +39,25 @@ async def test_B5_at_most_four_calls_run_at_a_time_and_the_loop_stays_free() -> 
 
 
 def test_B5_calls_that_hang_do_not_pile_up_and_the_rest_goes_on_when_one_ends() -> None:
-    calls, lock, release = ModelCalls(), threading.Lock(), threading.Event()
-    running, most, begun, ended = 0, 0, threading.Semaphore(0), threading.Semaphore(0)
+    calls, release, begun = ModelCalls(), threading.Event(), threading.Semaphore(0)
 
     def hang() -> None:
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
         begun.release()
         assert release.wait(PATIENCE)
-        with lock:
-            running -= 1
-        ended.release()
 
     for _ in range(12):
         with pytest.raises(TimeoutError):
             calls.run(hang, timeout=0.02)
     for _ in range(8):
         assert begun.acquire(timeout=PATIENCE)  # a call may be given up before its thread has run at all
-    assert most == 8
     with pytest.raises(TimeoutError, match="every place"):
         calls.run(lambda: "no place", timeout=0.02)
+    assert not begun.acquire(blocking=False)
     release.set()
-    for _ in range(8):
-        assert ended.acquire(timeout=PATIENCE)
-    done = threading.Event()
-    while not done.is_set():  # the last threads are about to end
+    answer = ""
+    while not answer:  # the last threads are about to end
         with contextlib.suppress(TimeoutError):
-            assert calls.run(lambda: "next", timeout=PATIENCE) == "next"
-            done.set()
+            answer = calls.run(lambda: "next", timeout=PATIENCE)
 
 
 async def test_B5_one_who_waits_for_a_place_fails_when_hung_calls_took_the_last() -> None:
