@@ -32,11 +32,10 @@ RECALLED_LEAST: Final = 0.1
 LEAST_SHARE: Final = 0.1
 # What the user asked for once and for all, in messages that no fact was made of, takes so much of the room at most.
 STANDING_SHARE: Final = 4
-# What fits a later message takes two fifths of the budget, and so many tokens at least, fewer with an embedder, which
-# finds sooner what is needed. With more, fifty messages that each ask for something else cost more than in a thread
-# that keeps all that was recalled (`make bench-quality`).
-BY_WORDS_TOKENS: Final = 1000
-BY_VECTORS_TOKENS: Final = 800
+# A message for which earlier deltas have to go is told what fits in two fifths of the budget, and so many tokens at
+# least: with more, fifty messages that each ask for something else cost more than in a thread that keeps all that was
+# recalled (`make bench-quality`).
+FITTING_TOKENS: Final = 800
 FRESH_SECONDS: Final = 7 * 86_400.0
 # Where a thread begins with a message that is about nothing known, its block holds what holds for every answer, and of
 # the rest so many tokens.
@@ -100,8 +99,6 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
         heard = turn if is_about else replace(turn, recalled=NOTHING)
         hits = _worth_telling(heard.recalled)
         room = max(turn.room, turn.budget // DELTAS_SHARE)
-        least = BY_WORDS_TOKENS if recalled.is_by_words else BY_VECTORS_TOKENS
-        fitting_tokens = max(turn.budget * 2 // 5, min(turn.budget, least))
         news = {fact.id for fact in snapshot.facts if _written(fact) > previous.since}
         # What was recalled for earlier messages stays while there is room: the provider has it in its cache. Then the
         # newer half goes, as least stands behind it, or all. With a summary its messages go anyway.
@@ -114,8 +111,9 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
             deltas = (*previous.deltas[:number], *(each for each in bare if each.facts))
             kept = replace(previous, deltas=deltas, at=turn.now, lines_edit=snapshot.control.edit)
             spare = room - turn.size(kept, snapshot)
-            most = turn.at_most(min(turn.budget, max(half, spare)) if number == every else min(half, spare))
-            added = _delta(kept, snapshot, heard, hits, left=fitting_tokens, room=most)
+            fits = min(turn.budget, max(turn.budget * 2 // 5, FITTING_TOKENS))
+            most_told, most = (turn.budget, max(half, spare)) if number == every else (fits, min(half, spare))
+            added = _delta(kept, snapshot, heard, hits, left=most_told, room=turn.at_most(min(turn.budget, most)))
             after = replace(kept, deltas=(*deltas, *added))
             if turn.size(after, snapshot) <= room:
                 return after

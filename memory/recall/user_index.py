@@ -27,13 +27,11 @@ class Recalled:
         hits: Facts and past turns, best first.
         standing: Past turns in which the user asked for something once and for all, what fits the message first.
         coverage: How clearly a sentence of the message is about one of the user's texts, from 0 to 1.
-        is_by_words: Whether no embedder had a part in it.
     """
 
     hits: Sequence[Hit] = ()
     standing: Sequence[Document] = ()
     coverage: float = 1.0
-    is_by_words: bool = True
 
 
 NOTHING: Final = Recalled()
@@ -138,7 +136,7 @@ class UserIndex:
 
             hits = [hit for hit in hits if is_current(hit.document)]
             standing = [document for document in self._index.standing(hits) if is_current(document)]
-            return Recalled(hits, standing, max(covered), is_by_words=not told)
+            return Recalled(hits, standing, max(covered))
 
     def texts(self) -> dict[str, str]:
         """Return the texts that are indexed, by the ids of their documents."""

@@ -11,9 +11,8 @@ from memory.facts.profile import StoredSection
 from memory.facts.rows import MemorySnapshot
 from memory.injection.injected import Injected, render_block, render_deltas
 from memory.injection.selection import (
-    BY_VECTORS_TOKENS,
-    BY_WORDS_TOKENS,
     DELTA_SHARE,
+    FITTING_TOKENS,
     QUIET_TOKENS,
     TurnConditions,
     choose_block,
@@ -160,13 +159,16 @@ def test_all_deltas_together_keep_their_room(sizes: list[tuple[int, int, bool]],
         injected = after
 
 
-@pytest.mark.parametrize(("is_by_words", "tokens"), [(True, BY_WORDS_TOKENS), (False, BY_VECTORS_TOKENS)])
-def test_what_fits_a_later_message_takes_no_more_than_keeping_all_would_cost(is_by_words: bool, tokens: int) -> None:
-    memory, hits = known(fact(1)), [said(each, "x" * 40) for each in range(60)]
-    recalled = replace(found(*hits), is_by_words=is_by_words)
-    after = inject(first(memory), memory, replace(TURN, room=4_000, recalled=recalled))
-    (text,) = render_deltas(after, told(after, memory, recalled)).values()
-    assert tokens - 100 < len(text) <= tokens
+def test_a_message_for_which_earlier_deltas_have_to_go_is_told_no_more_than_keeping_all_would_cost() -> None:
+    memory, room = known(fact(1)), TURN.budget // 2
+    injected, sizes = first(memory), list[int]()
+    for number in range(3):
+        recalled = found(*(said(100 * number + each, "x" * 40) for each in range(60)))
+        injected = inject(injected, memory, replace(TURN, message_id=f"m{number}", recalled=recalled))
+        memory = told(injected, memory, recalled)
+        sizes += [len(text) for text in render_deltas(injected, memory).values()]
+    assert room - 100 < sizes[0] <= room
+    assert all(FITTING_TOKENS - 100 < each <= FITTING_TOKENS for each in sizes[1:])
 
 
 def test_one_delta_is_bounded_and_what_it_leaves_comes_later() -> None:

@@ -8,10 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.facts.fact import Fact
-from memory.journal.journal import JournalRevision
-from memory.recall.user_index import Asked, UserIndex
-from memory.recall.vectors import QueryVector, VectorIndex, packed, unit, vector_key
+from memory.recall.vectors import QueryVector, VectorIndex, packed, unit
 
 pytest.importorskip("numpy")
 NUMBERS = st.lists(st.floats(-10, 10, allow_subnormal=False), min_size=8, max_size=8).filter(
@@ -74,11 +71,3 @@ def test_memory_is_a_byte_a_number_and_a_removed_vector_is_overwritten() -> None
     assert index.size <= 1000 * 400
     index.remove([str(number) for number in range(1000)])
     assert not index._steps.any()
-
-
-def test_a_search_says_whether_an_embedder_had_a_part_in_it() -> None:
-    index, words, asked = UserIndex(), "Has a brown horse", QueryVector.of("e", [1.0, 0.0])
-    index.follow_facts([Fact(content=words, category="context", confidence=0.8)])
-    index.follow_vectors("e", {vector_key(words): packed([1.0, 1.0])})
-    found = [index.recall(Asked("What do I ride?", vectors=each), JournalRevision()) for each in ([asked], [])]
-    assert [each.is_by_words for each in found] == [False, True]
