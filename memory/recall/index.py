@@ -47,7 +47,7 @@ _TOLD: Final = 0.85
 _LONG_REPLY: Final = 35
 _REPLY: Final = 0.4
 # What a message is about: of few texts every word would be common, so they count as so many. Facts tell what matters to
-# the user; what was only said is like much else that people say. Where a text has a vector, its words count less.
+# the user; what was only said is like much else that people say. Beside an embedder words count less.
 _LEAST_TEXTS: Final = 100
 _FEW: Final = 1.4
 _SAID: Final = 0.5
@@ -227,11 +227,12 @@ class Index:
         lenient = most * max(_FEW * (1 - len(self) / _LEAST_TEXTS), most > 0.999)  # but for rounding
         covered = [share * count for share, count in zip(shared, times, strict=True)]
         if similarity:
+            covered = [_BESIDE * min(1.0, each) for each in covered]
             for name, close in similarity.items():
                 at = self._numbers.get(name)
                 # With less, and without a word of it, a text is not what the sentence is about.
                 if at is not None and (close > _LEAST_ALIKE or covered[at]):
-                    covered[at] = _BESIDE * min(1.0, covered[at]) + _STANDS_OUT * max(0.0, close)
+                    covered[at] += _STANDS_OUT * close
         facts = compress(covered, self._related().is_fact)
         return min(1.0, max(lenient, _SAID * max(covered, default=0.0), *facts))
 
@@ -283,7 +284,7 @@ class Index:
         low, high = (of(similarity.values(), default=0.0) for of in (min, max))
         low = max(low, 0.0)
         for name, close in similarity.items():
-            if close > 0 and name in self._numbers:
+            if name in self._numbers:
                 # What is alike in the same way, as a single document is, was found.
                 alike[self._numbers[name]] = ((close - low) / (high - low) if low < high else 1.0) ** _ALIKE_POWER
         for facts in self._related().facts_together if similarity else ():

@@ -123,7 +123,9 @@ class UserIndex:
             beside = "\n".join(compress(said, map(not_, about)))
             told = [each for each in compress(alike, about) if each]
             # Each document is as alike as it is to the sentence that it is most alike to.
-            similarity = {name: max(each[name] for each in told) for name in told[0]} if told else None
+            similarity = (
+                {name: max(each.get(name, 0.0) for each in told) for name in set().union(*told)} if told else None
+            )
             hits = self._index.rank(
                 "\n".join(compress(said, about)),
                 before=f"{asked.before[:MOST_CHARS]}\n{beside}",

@@ -37,6 +37,8 @@ _STEPS: Final = 127
 """Of a number of eight bits, to either side of zero."""
 _LEAST_TEXTS: Final = 100
 """The mean of fewer is what these texts say."""
+_LEAST_CLOSE: Final = 0.1
+"""What is less close has nothing to do with a question, and takes time to rank."""
 _NO_LENGTH: Final = 1e-6
 _NO_DIRECTION: Final = "a vector must have a length that is finite and not zero"
 
@@ -99,6 +101,7 @@ class VectorIndex:
     def __init__(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
         numpy: Any = importlib.import_module("numpy")
         self.embedder = embedder
+        self._ids = [*vectors]
         self._rows = {document_id: row for row, document_id in enumerate(vectors)}
         width = len(next(iter(vectors.values()))) // 2
         if not width or any(len(vector) != 2 * width for vector in vectors.values()):
@@ -138,7 +141,7 @@ class VectorIndex:
         self._steps[rows] = 0  # of an erased text nothing stays
 
     def similarity(self, query: QueryVector | None) -> dict[str, float] | None:
-        """Return how close each document is to a question, from -1.0 to 1.0, beyond what all are, by id.
+        """Return how close to a question, beyond what all are, the documents are that are close at all, by id.
 
         `None` where nothing can be told: no question's vector, one of another embedder, or no documents.
         """
@@ -150,8 +153,9 @@ class VectorIndex:
         asked /= max(float(numpy.linalg.norm(asked)), _NO_LENGTH)
         starts = range(0, len(self._steps), _CHUNK)
         found = [self._steps[start : start + _CHUNK].astype(numpy.float32) @ asked for start in starts]
-        cosines = (numpy.concatenate(found) * self._scales).tolist()
-        return {document_id: cosines[row] for document_id, row in self._rows.items()}
+        cosines = numpy.concatenate(found) * self._scales
+        close = numpy.flatnonzero(cosines > _LEAST_CLOSE)
+        return dict(zip(map(self._ids.__getitem__, close.tolist()), cosines[close].tolist(), strict=True))
 
 
 _ITEMS_AT_ONCE: Final = 32

@@ -43,13 +43,14 @@ def test_the_index_tells_the_cosine_beyond_what_all_have_in_common_of_what_was_p
         return unit([a - b for a, b in zip(unit(values), common, strict=True)])
 
     cosine = {each: sum(map(mul, own(question), own(known[each]))) for each in known.keys() - gone}
-    found = index.similarity(QueryVector.of("e", question))
-    assert (found or {}) == pytest.approx(cosine, abs=0.03)
+    found = index.similarity(QueryVector.of("e", question)) or {}
+    assert {name for name, close in cosine.items() if close > 0.13} <= found.keys() <= cosine.keys()
+    assert found == pytest.approx({name: cosine[name] for name in found}, abs=0.03)
 
 
 def test_texts_that_all_say_the_same_are_like_nothing() -> None:
     index = VectorIndex("e", {str(number): packed([1.0, 0.0]) for number in range(100)})
-    assert {*(index.similarity(QueryVector.of("e", [0.0, 1.0])) or {}).values()} == {0.0}
+    assert index.similarity(QueryVector.of("e", [0.0, 1.0])) == {}
 
 
 def test_vectors_of_another_embedder_or_length_are_not_compared() -> None:
