@@ -18,7 +18,7 @@ from langgraph.types import StateSnapshot
 from graphs.process.failures import explain, of_kind
 from graphs.process.synchronous import finished
 from graphs.turn.prompt import Pieces
-from graphs.turn.run import Thread, read_saved
+from graphs.turn.run import TOOL_NODE, Thread, read_saved
 from graphs.turn.state import InputState, removes_all
 from memory.door import tolerated
 from memory.turn import may_learn, mode_of, with_mode
@@ -148,7 +148,7 @@ async def is_cleared(thread: Thread) -> bool:
 def reading_graph(schema: Any, saver: Any) -> Any:
     """Return a graph that only reads what any agent has saved, and whether it is to ask its model next."""
     graph: Any = StateGraph(schema)
-    for node in (MODEL, "tools"):  # LangGraph warns of calls that were sent to a node which a graph does not have
+    for node in (MODEL, TOOL_NODE):  # LangGraph warns of calls that were sent to a node which a graph does not have
         graph.add_node(node, lambda _: {})
     return graph.add_edge(START, MODEL).compile(checkpointer=saver)
 

@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 _STEPS = 12
 """So many checkpoints are looked at: a thread hardly has more before the first turn that memory begins."""
-_TOOL_NODE = "tools"
+TOOL_NODE = "tools"
 STATELESS = "stateless"
 """The thread of runs that have none: without a checkpointer there is no thread id."""
 
@@ -120,7 +120,7 @@ class Run:
         # Where a tool names a thread of its own, metadata alone say what is above; in a tool they name the tool itself.
         handed = str(metadata.get("checkpoint_ns") or "").removeprefix(self._configurable.get("checkpoint_ns") or "")
         # As deepagents calls its subagents. Compiled with `checkpointer=True`, a graph has the names of nodes alone.
-        is_called = any(part.partition(":")[0] == _TOOL_NODE for part in f"{self._graph}|{handed}".split("|"))
+        is_called = any(part.partition(":")[0] == TOOL_NODE for part in f"{self._graph}|{handed}".split("|"))
         if is_called or self._configurable.get("ls_agent_type") == "subagent":
             declared.append("read_only")
         if not self.on_server:
