@@ -102,7 +102,7 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
         news = {fact.id for fact in snapshot.facts if _written(fact) > previous.since}
         # What was recalled for earlier messages stays while there is room: the provider has it in its cache. Then the
         # newer half goes, as least stands behind it, or all. With a summary its messages go anyway.
-        every = len(previous.deltas)
+        every, fits = len(previous.deltas), min(turn.budget, max(turn.budget * 2 // 5, FITTING_TOKENS))
         for number in dict.fromkeys([0] if turn.will_summarize else [every, every // 2, 0]):
             bare = (
                 Delta(each.message_id, tuple(entry for entry in each.facts if entry[0] in news))
@@ -111,9 +111,8 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
             deltas = (*previous.deltas[:number], *(each for each in bare if each.facts))
             kept = replace(previous, deltas=deltas, at=turn.now, lines_edit=snapshot.control.edit)
             spare = room - turn.size(kept, snapshot)
-            fits = min(turn.budget, max(turn.budget * 2 // 5, FITTING_TOKENS))
-            most_told, most = (turn.budget, max(half, spare)) if number == every else (fits, min(half, spare))
-            added = _delta(kept, snapshot, heard, hits, left=most_told, room=turn.at_most(min(turn.budget, most)))
+            told_in, most = (turn.budget, max(half, spare)) if number == every else (fits, min(half, spare))
+            added = _delta(kept, snapshot, heard, hits, left=told_in, room=turn.at_most(min(turn.budget, most)))
             after = replace(kept, deltas=(*deltas, *added))
             if turn.size(after, snapshot) <= room:
                 return after

@@ -226,7 +226,7 @@ class Index:
         most = max(shared, default=0.0)
         lenient = most * max(_FEW * (1 - len(self) / _LEAST_TEXTS), most > 0.999)  # but for rounding
         covered = [share * count for share, count in zip(shared, times, strict=True)]
-        if similarity:
+        if similarity is not None:
             covered = [_BESIDE * min(1.0, each) for each in covered]
             for name, close in similarity.items():
                 at = self._numbers.get(name)

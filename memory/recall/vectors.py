@@ -101,7 +101,6 @@ class VectorIndex:
     def __init__(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
         numpy: Any = importlib.import_module("numpy")
         self.embedder = embedder
-        self._ids = [*vectors]
         self._rows = {document_id: row for row, document_id in enumerate(vectors)}
         width = len(next(iter(vectors.values()))) // 2
         if not width or any(len(vector) != 2 * width for vector in vectors.values()):
@@ -137,16 +136,16 @@ class VectorIndex:
 
     def remove(self, document_ids: Iterable[str]) -> None:
         """Forget the vectors of these documents; an unknown id is no error."""
-        rows = [self._rows.pop(document_id) for document_id in document_ids if document_id in self._rows]
-        self._steps[rows] = 0  # of an erased text nothing stays
+        rows = [self._rows[document_id] for document_id in document_ids if document_id in self._rows]
+        self._steps[rows] = 0  # of an erased text only its share of the mean stays, until these are read again
 
     def similarity(self, query: QueryVector | None) -> dict[str, float] | None:
         """Return how close to a question, beyond what all are, the documents are that are close at all, by id.
 
-        `None` where nothing can be told: no question's vector, one of another embedder, or no documents.
+        `None` where nothing can be told: no question's vector, or one of another embedder.
         """
         wanted = (self.embedder, self._steps.shape[1])
-        if query is None or not self._rows or (query.embedder, len(query.values)) != wanted:
+        if query is None or (query.embedder, len(query.values)) != wanted:
             return None
         numpy: Any = importlib.import_module("numpy")
         asked = numpy.array(query.values, numpy.float32) - self._mean
@@ -154,8 +153,8 @@ class VectorIndex:
         starts = range(0, len(self._steps), _CHUNK)
         found = [self._steps[start : start + _CHUNK].astype(numpy.float32) @ asked for start in starts]
         cosines = numpy.concatenate(found) * self._scales
-        close = numpy.flatnonzero(cosines > _LEAST_CLOSE)
-        return dict(zip(map(self._ids.__getitem__, close.tolist()), cosines[close].tolist(), strict=True))
+        rows, names = numpy.flatnonzero(cosines > _LEAST_CLOSE), [*self._rows]
+        return {names[row]: close for row, close in zip(rows.tolist(), cosines[rows].tolist(), strict=True)}
 
 
 _ITEMS_AT_ONCE: Final = 32

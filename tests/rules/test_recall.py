@@ -82,6 +82,7 @@ def test_a_sentence_is_about_what_a_fact_has_in_more_than_one_word_or_stands_out
 
     assert index.coverage(asked) > 3 * index.coverage("Which dentist gave lessons on the cello?")
     assert index.coverage(asked) > index_of_talk.coverage(asked)  # what was only said tells less
+    assert index.coverage(asked, similarity={}) < index.coverage(asked)  # nothing is close
     unusual = {str(number): 0.1 for number in range(200)} | {"it": 0.6}
     assert index.coverage("Music?", similarity=unusual) > 0.8
     assert index.coverage("Music?", similarity=dict.fromkeys(unusual, 0.1)) < 0.1
