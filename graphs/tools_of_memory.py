@@ -40,9 +40,8 @@ from memory.facts.rows import read_snapshot
 from memory.facts.store import FactEffects
 from memory.forget.threads import erased_between, read_thread_erase
 from memory.injection.block import escape, fact_line, line_of, turn_line
-from memory.journal.entry import day_of
 from memory.journal.journal import hold_repeats
-from memory.message import iso_time
+from memory.message import day_of, iso_time
 from memory.namespaces import Owner, thread_namespace
 from memory.recall.past import read_past
 from memory.recall.search import LEAST_SHARE, relevant

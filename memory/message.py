@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from operator import attrgetter
 from typing import Any, Literal, Self, TypeVar
 
@@ -118,6 +118,14 @@ def with_replies(messages: Iterable[StoredMessage], gone: Collection[str]) -> fr
 def iso_time(seconds: float) -> str:
     """Return seconds since the epoch as ISO 8601 in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def day_of(time: str, zone: tzinfo | None = None) -> str:
+    """Return the calendar day (ISO 8601) of a time in a zone, or in UTC; a time without an offset is UTC."""
+    moment = datetime.fromisoformat(time)
+    with suppress(OverflowError):  # the calendar's first or last day, which is what some programs write for "never"
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(zone or UTC)
+    return moment.date().isoformat()
 
 
 def as_messages(given: GivenMessages) -> list[BaseMessage]:

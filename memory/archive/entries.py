@@ -14,7 +14,7 @@ from langgraph.store.base import BaseStore
 from memory.control import INITIAL_EDIT
 from memory.door import arun, side_by_side
 from memory.facts.chain import by_time, with_ends
-from memory.facts.changes import Change, Reason, Section, was_said_before
+from memory.facts.changes import Change, Reason, Section
 from memory.facts.fact import (
     HELD,
     MAX_CONTENT_CHARS,
@@ -178,13 +178,10 @@ async def aexport(store: BaseStore, owner: Owner, seconds: float) -> AsyncIterat
 
 def _to_be_learned(update: Entry, facts: FactSet) -> list[StoredMessage]:
     """Return an update's messages but those of deleted facts, and replies: the records that tell stand in no export."""
-    keys = message_keys({update.thread_id: [one.id for one in update.messages]})
-    notes = {one: facts.notes[key] for key, one in keys.items() if key in facts.notes}
     gone = {
         one.id
         for one in update.messages
-        if (note := notes.get(one.id))
-        and was_said_before(Change(said_at=one.time, said_after=one.edit), str(note.get("at")), note.get("edit"))
+        if facts.is_forgotten(Change(said_at=one.time, said_after=one.edit), message_keys({update.thread_id: [one.id]}))
     }
     dropped = with_replies(update.messages, gone)
     return [one for one in update.messages if one.id not in dropped]

@@ -23,9 +23,9 @@ from memory.facts.rows import forgotten_messages, read_fact_set, save
 from memory.forget.erase import forget_rows_of
 from memory.forget.threads import read_thread_erase, write_thread_epoch
 from memory.forms import of_items, plain
-from memory.journal.entry import JournalEntry, day_of, entries_of
+from memory.journal.entry import JournalEntry, entries_of
 from memory.journal.journal import append
-from memory.message import iso_time, with_replies
+from memory.message import day_of, iso_time, with_replies
 from memory.namespaces import Owner, checked_source, imported_thread, source_unit, thread_namespace, unit_of
 from memory.text import digest
 from memory.updates import outbox

@@ -123,8 +123,7 @@ class _Applying:
         if facts.control.secrets.are_in(change.content):
             return "suspected"
         # It must not bring back what a person deleted, or changed, after it was said.
-        notes = (facts.notes.get(key) for key in _record_keys(self._thread_id, change))
-        if any(each and was_said_before(change, str(each.get("at")), each.get("edit")) for each in notes):
+        if facts.is_forgotten(change, _record_keys(self._thread_id, change)):
             return "forgotten"
         # What waits for a person is nobody's target: no model was shown it.
         target = facts.rows.get(change.target or "")

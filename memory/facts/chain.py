@@ -8,13 +8,13 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, tzinfo
+from datetime import tzinfo
 from functools import cache, cached_property, lru_cache
 from typing import Final, NamedTuple, Self
 
 from memory.facts.fact import Fact, moment
 from memory.facts.words import UNSPACED, WORD, words
-from memory.message import StoredMessage
+from memory.message import StoredMessage, day_of
 from memory.text import normalize
 
 _RUNS = re.compile(r"[\u30a1-\u30ff]{2,}|[\u3400-\u9fff\uf900-\ufaff]+")
@@ -156,8 +156,8 @@ def with_ends(facts: Iterable[Fact], every: Iterable[Fact], zone: tzinfo | None)
         if fact.valid_to or not said:
             return fact.valid_to
         # What corrects it may have been said before it, and once more now.
-        at = moment(said if said > fact.created_at else fact.updated_at)
-        return at.astimezone(zone or UTC).date().isoformat() if at else ""
+        at = said if said > fact.created_at else fact.updated_at
+        return day_of(at, zone) if moment(at) else ""
 
     return [replace(fact, valid_to=end(fact)) for fact in facts]
 

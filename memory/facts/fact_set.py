@@ -15,7 +15,7 @@ from memory.config import MemoryConfig
 from memory.control import Control
 from memory.door import delete, put
 from memory.facts.chain import Chain, linked, with_ends
-from memory.facts.changes import Reason
+from memory.facts.changes import Change, Reason, was_said_before
 from memory.facts.fact import (
     DAY_SECONDS,
     HELD,
@@ -119,12 +119,21 @@ class FactSet:
 
     def known(self, content: str, valid_to: str, status: Status = "active") -> Fact | None:
         """Return the fact that says the same; one in use goes to history first if it is over, and this is not."""
-        found, at = self.saying(content, status), moment(self.now)
-        now = at.timestamp() if at else 0.0
-        if found and status == "active" and is_over(found, now) and not is_over(replace(found, valid_to=valid_to), now):
+        found = self.saying(content, status)
+        if found and status == "active" and self.is_over(found) and not self.is_over(replace(found, valid_to=valid_to)):
             self.archive(found.id, "ended")
             return None
         return found
+
+    def is_over(self, fact: Fact) -> bool:
+        """Say whether a fact holds no longer."""
+        at = moment(self.now)
+        return at is not None and is_over(fact, at.timestamp())
+
+    def is_forgotten(self, said: Change, keys: Iterable[str]) -> bool:
+        """Say whether a person deleted, or changed, what was said after it was said; the keys are those of records."""
+        notes = filter(None, map(self.notes.get, keys))
+        return any(was_said_before(said, str(each.get("at")), each.get("edit")) for each in notes)
 
     def is_safe(self, fact: Fact) -> bool:
         """Say whether an eviction spares a fact."""

@@ -21,7 +21,6 @@ from memory.facts.fact import (
     checked_content,
     checked_expiry,
     is_over,
-    moment,
     review_digest,
 )
 from memory.facts.fact_set import FactSet
@@ -103,8 +102,7 @@ def restore(facts: FactSet, fact_id: str) -> Fact:
     gone = next((fact for fact in facts.gone() if fact.id == fact_id), None)
     if gone is None:
         raise FactNotFound(fact_id)
-    at = moment(facts.now)
-    if at is not None and is_over(gone, at.timestamp()):
+    if facts.is_over(gone):
         gone = replace(gone, valid_to="")
     if gone.status == "evicted":  # nobody decided that it goes, so it comes back as if it was said again
         fact = create(facts, gone.content, gone.category, gone.confidence, source=gone.source, pinned=gone.pinned)

@@ -6,7 +6,6 @@ are kept: without them, what a person deleted could come back.
 
 import logging
 import math
-from datetime import UTC
 from typing import Final
 
 from memory.config import MemoryConfig
@@ -14,9 +13,8 @@ from memory.door import transaction
 from memory.facts import rules
 from memory.facts.fact import DAY_SECONDS, moment
 from memory.facts.rows import read_fact_set, save
-from memory.journal.entry import day_of
 from memory.journal.journal import prune
-from memory.message import iso_time
+from memory.message import day_of, iso_time
 from memory.namespaces import Kind, Owner
 
 logger = logging.getLogger(__name__)
@@ -43,7 +41,7 @@ async def clean(owner: Owner, config: MemoryConfig, now: float) -> dict[str, int
     old, facts.past = len(facts.past) - len(kept), kept
     over, lapsed = rules.sweep(facts, now)
     await save(facts)
-    today = day_of(iso_time(now), facts.control.zone or UTC)
+    today = day_of(iso_time(now), facts.control.zone)
     lines = await prune(owner, today, config.journal_days, config.journal_bytes)
     done = {"over": over, "lapsed": lapsed, "revisions": old, "lines": lines}
     if any(done.values()):

@@ -1,15 +1,14 @@
 """One exchange of the journal: the value, its form as a store item, and how what is said again joins it. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, timedelta, tzinfo
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field
 
 from memory.config import Approval, Hold
-from memory.message import StoredMessage, with_replies
+from memory.message import StoredMessage, day_of, with_replies
 from memory.namespaces import is_imported
 from memory.screening.door import answers_with_secret, secrecy
 from memory.screening.values import NO_SECRETS, SecretValues
@@ -119,14 +118,6 @@ def entry_key(thread_id: str, message_id: str) -> str:
 def line_id(thread_id: str, message_id: str) -> str:
     """Return what names a message among all lines of an owner: two threads may use one id."""
     return digest("line", thread_id, message_id)[:32]
-
-
-def day_of(time: str, zone: tzinfo = UTC) -> str:
-    """Return the calendar day (ISO 8601) of a time in a zone; a time without an offset is UTC."""
-    moment = datetime.fromisoformat(time)
-    with suppress(OverflowError):  # the calendar's first or last day, which is what some programs write for "never"
-        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(zone)
-    return moment.date().isoformat()
 
 
 def days_before(day: str, days: int) -> str:

@@ -18,8 +18,8 @@ from memory.door import ask, put, read, side_by_side, transaction
 from memory.facts.changes import Section
 from memory.facts.profile import StoredSection, drop_sections, read_profile, texts_of, write_profile
 from memory.forms import of_item, plain
-from memory.journal.entry import JournalEntry, day_of, days_before
-from memory.message import StoredMessage
+from memory.journal.entry import JournalEntry, days_before
+from memory.message import StoredMessage, day_of
 from memory.namespaces import Owner
 from memory.recall.past import read_past
 from memory.screening.door import without_suspects

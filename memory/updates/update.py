@@ -21,9 +21,9 @@ from memory.facts.applying import change_facts
 from memory.facts.changes import Extraction
 from memory.facts.profile import texts_of
 from memory.facts.rows import MemorySnapshot, forgotten_messages, read_snapshot
-from memory.journal.entry import JournalEntry, day_of, entries_of
+from memory.journal.entry import JournalEntry, entries_of
 from memory.journal.journal import hold_repeats, read_held, redact_journal, tell
-from memory.message import StoredMessage, with_replies
+from memory.message import StoredMessage, day_of, with_replies
 from memory.namespaces import thread_namespace
 from memory.text import digest
 from memory.updates import learned, outbox

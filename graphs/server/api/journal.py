@@ -12,9 +12,9 @@ from memory.config import Hold
 from memory.facts.fact import HELD, Fact
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import read_fact_set
-from memory.journal.entry import JournalEntry, LineSource, day_of, days_before
+from memory.journal.entry import JournalEntry, LineSource, days_before
 from memory.journal.journal import read_journal, read_journal_entries
-from memory.message import Role, iso_time
+from memory.message import Role, day_of, iso_time
 from memory.recall.past import Untold, read_untold, untold_of, write_answer
 
 router = MemoryRouter()

@@ -1,7 +1,6 @@
 """Facts on the page: find, add, edit, pin, delete; their history, where they come from, and the bin."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC
 from typing import Any, Literal
 
 from pydantic import Field
@@ -19,7 +18,8 @@ from memory.config import Category
 from memory.facts.fact import Fact, FactChanged
 from memory.facts.fact_set import FactSet
 from memory.facts.rows import read_fact_set
-from memory.journal.entry import JournalEntry, day_of
+from memory.journal.entry import JournalEntry
+from memory.message import day_of
 
 pages = PageRoutes()
 
@@ -49,13 +49,13 @@ def seen_of(asked: PageRequest, *closed: str) -> dict[str, Any]:
 
 async def _admitted(asked: PageRequest, wanted: Filter, there: FactSet) -> list[Fact]:
     """Return those of the facts in use that a filter admits, in its order."""
-    facts, zone = there.listed(), there.control.zone or UTC
+    facts = there.listed()
     if wanted.text:
         facts = await asked.find(wanted.text, facts)
     admitted = [
         fact for fact in facts
         if wanted.kind in (None, fact.category)
-        and wanted.since <= day_of(fact.created_at, zone) <= (wanted.until or "9")
+        and wanted.since <= day_of(fact.created_at, there.control.zone) <= (wanted.until or "9")
     ]  # fmt: skip
     if wanted.unconfirmed:
         admitted = unconfirmed(asked, admitted, there.said, UNCONFIRMED_DAYS)
