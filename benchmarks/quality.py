@@ -10,6 +10,7 @@ chats; the last table shows the others apart. A run that was stopped goes on whe
 
 import argparse
 import asyncio
+import random
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -33,7 +34,7 @@ from benchmarks.quality_measures import (
 )
 from benchmarks.quality_plot import plot
 from benchmarks.quality_report import OURS, SEED, WITH, Rows, report
-from benchmarks.quality_turns import measure_peer_turns, measure_silence, measure_turns, unrelated
+from benchmarks.quality_turns import measure_chat_turns, measure_peer_turns, measure_silence, measure_turns, unrelated
 from graphs.process.embedders import embedder_of
 from graphs.settings import Settings
 from memory.context.tokens import Tokenizer, shared_counter
@@ -41,6 +42,7 @@ from memory.context.tokens import Tokenizer, shared_counter
 # It takes minutes a talk: asked about the first two, as its n says.
 SLOW = {"mem0, infer=False"}
 SLOW_TALKS = 2
+STRANGERS = 20  # so many questions of others are asked of each chat
 _HOUSE = Path(__file__).parents[1]
 _OURS = (
     "memory/recall",
@@ -78,9 +80,14 @@ def parts_of(
                 yield Part(f"facts of {talk.name}, {who}", partial(measure_peer, talk=talk, who=who, peer=peer), True)
         yield Part(f"all of {talk.name}, FTS5", partial(measure_fts5, talk=talk), True)
         yield from _turns_of(talk, embeddings, unrelated(chats)[number :: len(talks)])
-    for talk in chats:
+    questions = [each.text for talk in talks for each in talk.questions]
+    strangers = random.Random(SEED).sample(questions, min(STRANGERS * len(chats), len(questions)))
+    for number, talk in enumerate(chats):
         for who, inner in ours:
             yield Part(f"{talk.name}, {who}", partial(measure_chat, talk=talk, who=who, embeddings=inner))
+            turns = partial(measure_chat_turns, talk=talk, who=who, embeddings=inner, budget=BUDGETS[-1])
+            work = partial(_finished, partial(turns, others=strangers[number :: len(chats)]))
+            yield Part(f"turns of {talk.name}, {who}", work)
         yield Part(f"{talk.name}, FTS5", partial(measure_chat_fts5, talk=talk), True)
     for talk in talks:
         for who, inner in ours:

@@ -63,6 +63,7 @@ GOALS = {
     "sessions, any hit@5": (0.95, 0.95),
     "BEAM messages, R@10": (0.60, 0.60),
     "BEAM instructions, R@10": (0.50, 0.50),
+    "BEAM messages in a prompt, 2000 tokens": (0.60, 0.60),
     "cached share of a prompt, 4096 tokens": (0.80, 0.80),
     "cached share of a prompt, 4096 tokens, with small talk": (0.80, 0.80),
     "cached share of a prompt, 8192 tokens": (0.90, 0.90),

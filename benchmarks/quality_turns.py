@@ -30,6 +30,7 @@ ASKED = 200
 """So many messages that have to do with what is remembered, and as many that have not, over five talks."""
 _LONG, _LONGEST = 15, 60  # words; half of the unrelated messages have more than 15
 _GREETING = "Good morning!"
+_SAID = "2024-01-01T10:00:00"  # BEAM's messages have no times
 
 
 class _InTime(Embedder):
@@ -99,6 +100,27 @@ async def measure_turns(
         if held.embedder:
             late = held.embedder.late / held.embedder.asked
             rows.add("turns with a vector in time", who, talk.name, 1 - late)
+
+
+async def measure_chat_turns(
+    rows: Rows, talk: Talk, who: str, embeddings: KeptEmbeddings | None, budget: int, others: Sequence[str]
+) -> None:
+    """Add what a first turn's prompt shows of a chat of which nothing was learned, and how often nothing is recalled.
+
+    A message of others recalls nothing if no more stands there than before a greeting: what holds for every answer.
+    """
+    said = (replace(turn, when=_SAID, who="assistant" if turn.is_reply else "user") for turn in talk.turns)
+    held, context = _Held(replace(talk, turns=tuple(said)), embeddings), Context(memory_mode=MODE)
+    await held.chat.ready()
+    bounded = replace(context, memory_tokens=budget + BESIDE)
+    for question in talk.questions:
+        by_words, _, _ = await held.shown(question.text, question.text, bounded)
+        value = share(question.evidence, by_words)
+        rows.add(f"BEAM messages in a prompt, {budget} tokens", who, talk.name, value)
+    always, _, _ = await held.shown(_GREETING, _GREETING, context)
+    for text in others:
+        by_words, _, _ = await held.shown(text, text, context)
+        rows.add("others' questions that recall nothing of BEAM", who, talk.name, float(by_words <= always))
 
 
 def measure_peer_turns(rows: Rows, talk: Talk, who: str, peer: quality_peers.Peer, budgets: Sequence[int]) -> None:

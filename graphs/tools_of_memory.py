@@ -366,8 +366,8 @@ def _told_outcome(outcome: Outcome) -> str:
         return f"Remembered as {outcome.created[0]}."
     if outcome.waiting:
         return (
-            "Noted, and not used yet: the user wants to be asked first, so it waits for their yes. Only they can give "
-            "it, on the page of their memory: tell them that it waits there."
+            "Noted, and not used before the user says yes, which only they can, on the page of their memory: tell them "
+            "that it waits there."
         )
     if outcome.confirmed:
         return f"That is known already, as {outcome.confirmed[0]}."

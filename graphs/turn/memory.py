@@ -88,7 +88,7 @@ class BegunTurn(NamedTuple):
 
 Written = tuple[Entry | None, NotWritten | None, tuple[Unwritten, ...]]
 """What became of a turn that was to be written down: the pending update that it is; why it is none, though the turn is
-to be learned; the turns of its thread that are still to be written down, oldest first."""
+to be learned; the turns of its thread still to be written down, oldest first."""
 
 
 class TurnMemory:

@@ -64,8 +64,8 @@ MOST_GARBLED = 3
 
 
 Begun = tuple[Thread, list[BaseMessage] | Overwrite | None]
-"""What the two nodes that begin a turn side by side have in common: the thread with the turn's choices in it, and what
-is written of its messages; nothing if they stay as they are."""
+"""What the two nodes that begin a turn side by side share: the thread with the turn's choices, and what is written of
+its messages; nothing if they stay as they are."""
 
 
 class ChatNodes:

@@ -32,8 +32,8 @@ MEMORY_KEY = "palimpsest_memory"
 """Where the state of an agent keeps what middleware put before its model."""
 
 SNAPSHOT_EVERY = 40
-"""So many writes stand between two snapshots of the messages. A turn makes two, and a read replays half of this number
-on average. Over 1,000 turns, 100 would cost a third fewer bytes and a fifth more time a turn."""
+"""So many writes stand between two snapshots of the messages. A turn makes two, and a read replays half of them. Over
+1,000 turns, 100 would cost a third fewer bytes and a fifth more time a turn."""
 
 _DUMPED = frozenset({"type", "content", "additional_kwargs", "response_metadata"})
 """What every message has when LangChain dumps it, and hardly one that a person wrote by hand."""
@@ -184,9 +184,9 @@ class InputState(TypedDict):
 WithoutMemory = Literal["no_identity", "no_store", "switched_off", "incognito", "not_used", "unreadable", "store_away"]
 
 NotWritten = Literal["too_late", "store_away", "failed", "mode_unknown"]
-"""Why a turn ended before it was written down: the store took too long, was not asked as it had failed or hung just
-before, or failed. The thread's next turn, or the next look at checkpoints, writes it down. With `mode_unknown`, nobody
-knows whether it may be learned, so it is not."""
+"""Why a turn ended before it was written down: the store took too long, failed, or was not asked as it just had. The
+thread's next turn, or the next look at checkpoints, writes it down. With `mode_unknown` nobody knows whether it may be
+learned, so it is not."""
 
 
 class Receipt(TypedDict, total=False):
@@ -210,7 +210,7 @@ class Receipt(TypedDict, total=False):
     """Why the next turn will not have this turn's summary; absent where it will."""
     left_out: dict[str, Any]
     """What the turn's last model call was not shown for want of room, though no summary stands for it yet: how many
-    `messages`, and the `ids` of the newest 32 of them, oldest first."""
+    `messages`, and the newest 32 `ids`, oldest first."""
     queued: str | None
     """Key of the pending update that this turn was written down as."""
     not_written: NotWritten

@@ -38,8 +38,8 @@ _MEDIA_BLOCKS = {
 
 ENCODING = "cl100k_base"
 EXACT_CHARS = 200_000
-"""Longer texts are sampled: tiktoken needs up to 0.1 s for so many of the worst characters (one run of white space),
-and its time for such a run grows faster than the run."""
+"""Longer texts are sampled: tiktoken takes 0.1 s for so many of the worst characters, one run of white space, and for
+longer runs more than in proportion."""
 
 _SAMPLES = 50
 _SAMPLE_CHARS = 4_000

@@ -17,7 +17,7 @@ from memory.facts.profile import SECTIONS, fitted_section
 from memory.facts.words import words
 from memory.message import StoredMessage, with_replies
 from memory.screening.door import answers_with_secret, screened, secret_parts
-from memory.screening.values import values_in
+from memory.screening.secrets import values_in
 from memory.text import normalize
 
 # What cites no message of the user, or is a section of the profile, has at least this share of its words from the user.
@@ -58,7 +58,7 @@ class Validation:
         self._heard = words(" ".join(message.text for message in messages if message.role != "user"))
         # What else tells the words of a secret holds it, too, also where it names none.
         texts = [message.text for message in messages]
-        secret = [part for text in texts for part in secret_parts(text)]
+        secret = [part for one in messages for part in secret_parts(one.text, is_reply=one.role == "assistant")]
         secret += [text for at, text in enumerate(texts) if answers_with_secret(texts[:at], text)]
         self._secrets = values_in(" ".join(secret))
         self._secret = words(" ".join(secret))

@@ -10,7 +10,7 @@ from memory.context.tokens import count_tokens
 from memory.facts.fact import Fact, is_protected, moment
 from memory.facts.rows import MemorySnapshot
 from memory.injection.block import TextCounter, fact_line, fitting_facts, line_of
-from memory.injection.injected import NOT_USED, Delta, Entry, Injected, render_delta, render_deltas
+from memory.injection.injected import NOT_USED, Delta, Entry, Injected, render_block, render_delta, render_deltas
 from memory.journal.entry import line_id
 from memory.recall import Hit, is_about_answers
 from memory.recall.documents import fact_sources
@@ -121,7 +121,8 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
     told_by = replace(new, block=choose_block(snapshot, replace(turn, budget=half)), since=math.inf)
     fitting = relevant(recalled.hits, LEAST_SHARE) if is_about else ()
     lines = [hit for hit in fitting if hit.document.entry]
-    new = replace(new, deltas=_delta(told_by, snapshot, turn, lines, left=half, room=half))
+    room = turn.budget - turn.count(render_block(told_by, snapshot, half, turn.count))
+    new = replace(new, deltas=_delta(told_by, snapshot, turn, lines, left=room, room=room))
     left = replace(turn, budget=turn.budget - turn.size(new, snapshot))
     return replace(new, block=choose_block(snapshot, left, left.budget if is_about else QUIET_TOKENS))
 

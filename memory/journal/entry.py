@@ -10,7 +10,7 @@ from pydantic import Field
 from memory.config import Approval, Hold
 from memory.message import StoredMessage, day_of, with_replies
 from memory.namespaces import is_imported
-from memory.screening.door import answers_with_secret, secrecy
+from memory.screening.door import answers_with_secret, opening, secrecy, secret_parts
 from memory.screening.values import NO_SECRETS, SecretValues
 from memory.text import digest
 
@@ -80,7 +80,10 @@ class JournalEntry:
         # What stands in two messages, the name and the value, is one secret.
         held, near = dict(self.held), [*before, *said]
         is_answer = any(answers_with_secret(near[:at], near[at]) for at in range(len(before), len(near)))
-        if repeats or is_answer or any(map(secrecy, (*said, ".\n".join(said)))):
+        read = [opening(one.text) if one.role == "assistant" else one.text for one in self.messages]
+        explained = (secret_parts(one.text, is_reply=True) for one in self.messages if one.role == "assistant")
+        is_told = any(map(secrecy, (*read, ".\n".join(read)))) or any(explained)
+        if repeats or is_answer or is_told:
             held = {one.id: held.get(one.id, _FREE) | {"secret"} for one in self.messages}
         return replace(self, held=held, is_screened=True)
 

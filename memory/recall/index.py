@@ -7,7 +7,7 @@ conversations and through what facts were taken from, is derived once after a ch
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress, groupby, pairwise
+from itertools import groupby, pairwise
 from operator import add, itemgetter
 from typing import Final, NamedTuple
 
@@ -51,6 +51,7 @@ _REPLY: Final = 0.4
 _LEAST_TEXTS: Final = 100
 _FEW: Final = 1.4
 _SAID: Final = 0.5
+_SAID_ALONE: Final = 0.75  # in a conversation that no fact was taken from
 _STANDS_OUT: Final = 1.45
 _BESIDE: Final = 0.45
 # The day that "tomorrow" is has four words, and may only be named beside something else.
@@ -69,7 +70,7 @@ class _Relations(NamedTuple):
         facts_together: The facts of each session.
         sources: Facts with the turns that they were taken from.
         explanations: The long replies of the assistant.
-        is_fact: Whether each document is a fact.
+        tells: How much each document says what a message is about.
         alike: Of words that were asked for, the known ones that look alike, with how much they share.
     """
 
@@ -81,7 +82,7 @@ class _Relations(NamedTuple):
     facts_together: list[list[int]]
     sources: list[tuple[int, list[int]]]
     explanations: list[int]
-    is_fact: list[bool]
+    tells: list[float]
     alike: dict[str, Mapping[str, float]]
 
 
@@ -222,6 +223,9 @@ class Index:
             for number in self._holders.get(word, ()):
                 shared[number] += part
                 times[number] += square * (_OF_A_DAY if word in day else 1)
+        # An explanation has words of every question.
+        for number in self._related().explanations:
+            shared[number] = 0.0
         # One word is enough where it is all that was asked for, or there are few texts: silence would save little.
         most = max(shared, default=0.0)
         lenient = most * max(_FEW * (1 - len(self) / _LEAST_TEXTS), most > 0.999)  # but for rounding
@@ -233,8 +237,8 @@ class Index:
                 # With less, and without a word of it, a text is not what the sentence is about.
                 if at is not None and (close > _LEAST_ALIKE or covered[at]):
                     covered[at] += _STANDS_OUT * close
-        facts = compress(covered, self._related().is_fact)
-        return min(1.0, max(lenient, _SAID * max(covered, default=0.0), *facts))
+        counted = [each * share for each, share in zip(covered, self._related().tells, strict=True)]
+        return min(1.0, max([lenient, *counted]))
 
     def standing(self, hits: Iterable[Hit] = ()) -> list[Document]:
         """Return the turns in which the user asked for something once and for all: those found first, then the newest.
@@ -359,13 +363,17 @@ class Index:
             together = groupby(sorted(places, key=places.__getitem__), lambda at: places[at][0])
             # What stands alone, as a fact by hand does, has no conversation: its own words would count twice.
             sessions = [row for _, session in together if len(row := [*session]) > 1]
+            facts_together = [[at for at in session if there[at].kind == "fact"] for session in sessions]
             session_of, before, after = ([nothing] * len(self._documents) for nothing in (0, -1, -1))
+            tells = [1.0 if each.kind == "fact" else _SAID_ALONE for each in there]
             for place, session in enumerate(sessions, start=1):
                 for number in session:
                     session_of[number] = place
                 row = [at for at in session if there[at].kind == "turn"]
                 for one, other in pairwise(row):
                     before[other], after[one] = one, other
+                for at in row if facts_together[place - 1] else ():
+                    tells[at] = _SAID
             lengths = [*map(len, self._words)]
             of_sessions = [0, *(sum(map(lengths.__getitem__, session)) for session in sessions)]
             self._relations = _Relations(
@@ -374,14 +382,14 @@ class Index:
                 session_norms=_norms(of_sessions, len(sessions)),
                 before=before,
                 after=after,
-                facts_together=[[at for at in session if there[at].kind == "fact"] for session in sessions],
+                facts_together=facts_together,
                 sources=[
                     (at, turns)
                     for at, each in enumerate(there)
                     if (turns := [self._numbers[name] for name in each.sources if name in self._numbers])
                 ],
                 explanations=[at for at, each in enumerate(there) if each.is_reply and lengths[at] > _LONG_REPLY],
-                is_fact=[each.kind == "fact" for each in there],
+                tells=tells,
                 alike={},
             )
         return self._relations

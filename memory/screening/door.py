@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from memory.screening import secrets
-from memory.screening.judge import Judge, order_features, secret_features, unpacked
+from memory.screening.judge import Judge, order_features, secret_features, unpacked, value_features
 from memory.text import normalize, one_line, sentences
 
 JUDGES_FILE: Final = Path(__file__).with_name("judges.json")
@@ -31,6 +31,8 @@ _UNSEEN = re.compile("[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u200b-\u200f\u2060-\
 _MARKUP = re.compile(
     r"</? ?(?:system|memory|instructions?|assistant|user|tool|im_start|im_end)\b|<\||\[/?inst\]|<<sys>>"
 )
+_OPENING: Final = 2
+_LEAST_VALUE: Final = 4
 # An answer of more words says itself what it is about.
 _FEW_WORDS: Final = 6
 # Letters one by one: "I G N O R E", also with dots or hyphens between them; wider gaps part the words. Four letters at
@@ -60,9 +62,31 @@ def secrecy(text: str) -> Literal["secret", "suspected"] | None:
     return "suspected" if secrets.is_made_by_machine(line) or SECRET_JUDGE.holds(secret_features(line)) else None
 
 
-def secret_parts(text: str) -> list[str]:
-    """Return the sentences of a text that may hold a secret; all of it where only several together do."""
-    return list(filter(secrecy, sentences(text))) or list(filter(secrecy, [text]))
+def secret_parts(text: str, *, is_reply: bool = False) -> list[str]:
+    """Return the sentences of a text that may hold a secret; all of it where only several together do.
+
+    Of what a model wrote, behind its first two sentences, values: of a long explanation some sentence reads like one
+    about a secret, and tells none.
+    """
+    said = sentences(text)
+    own = said[:_OPENING] if is_reply else said
+    told = [*filter(secrecy, own), *(value for part in said[len(own) :] for value in _codes(part))]
+    return told or list(filter(secrecy, [text] * (not is_reply)))
+
+
+def _codes(text: str) -> list[str]:
+    """Return the words with digits that may be secrets by what stands around them; all of the text if one is known."""
+    line = compatible(text)
+    if secrets.is_known_secret(line):
+        return [text]
+    is_key = secrets.is_made_by_machine(line)
+    held = (value for value, names in value_features(line) if is_key or SECRET_JUDGE.holds([names]))
+    return [each for each in secrets.values_in(" ".join(held)) if sum(map(str.isalnum, each)) >= _LEAST_VALUE]
+
+
+def opening(text: str) -> str:
+    """Return the first two sentences of a text, or lines."""
+    return "\n".join(sentences(text)[:_OPENING])
 
 
 def answers_with_secret(before: Sequence[str], text: str) -> bool:
@@ -87,16 +111,20 @@ def admitted(text: str, field: str) -> Verdict | None:
 
 
 def without_suspects(text: str, *, is_released: bool = False) -> str:
-    """Return a text without its sentences that hold a secret or an order.
+    """Return a text without its sentences that hold a secret or an order, by themselves or with those before them.
 
     Args:
         text: What was said, or written by a model.
         is_released: Whether what is merely suspected to be a secret may stay: a person was asked, or would be.
     """
     passed: tuple[Verdict | None, ...] = (None, "suspected") if is_released else (None,)
-    told = " ".join(part for part in sentences(text) if screened(part) in passed)
-    # A secret or an order may also reach from one sentence into the next.
-    return told if screened(told) in passed else ""
+    told = [part for part in sentences(text) if screened(part) in passed]
+    if screened(" ".join(told)) not in passed:
+        found, told = told, []
+        for part in found:
+            if screened(" ".join((*told, part))) in passed:
+                told.append(part)
+    return " ".join(told)
 
 
 @lru_cache(maxsize=16_384)

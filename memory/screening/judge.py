@@ -85,19 +85,24 @@ def order_features(text: str) -> Iterator[list[str]]:
 def secret_features(text: str) -> Iterator[list[str]]:
     """Yield the features of what stands around each value of a text, and of each sentence as a whole.
 
-    A value is a number, or a word with the form of no plain one; a passphrase of plain words shows by its sentence.
+    A passphrase of plain words shows by its sentence.
     """
-    found = _with_kinds(text)
-    words = [kind or word for word, kind in found]
-    for at, (value, kind) in enumerate(found):
-        if kind:
-            yield _around(value, kind, words[max(0, at - _BEFORE) : at], words[at + 1 : at + 1 + _BEHIND])
+    yield from (names for _, names in value_features(text))
     for part in _sentences(text):
         words = [kind or word for word, kind in _with_kinds(part)]
         capitals = sum(word[0].isupper() for word in part.split()[1:])
         run = _longest_run(words)
         if run <= _LONGEST_RUN:
             yield [*_features(words), f"7{min(run, _MOST)}", f"9{min(capitals, _MOST)}"]
+
+
+def value_features(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each value of a text, a number or a word with the form of no plain one, and what stands around it."""
+    found = _with_kinds(text)
+    words = [kind or word for word, kind in found]
+    for at, (value, kind) in enumerate(found):
+        if kind:
+            yield value, _around(value, kind, words[max(0, at - _BEFORE) : at], words[at + 1 : at + 1 + _BEHIND])
 
 
 def _around(value: str, kind: str, before: list[str], behind: list[str]) -> list[str]:

@@ -32,6 +32,11 @@ _ISSUED = re.compile(
 )
 _LEAST_DIGITS: Final = 3
 _DENSE = re.compile(r"[A-Za-z0-9_+/=-]{24,}")
+_WORD = re.compile("[!-~]+")
+# A year or a day, an hour, a part of a range, an amount of money, "6-sided".
+_QUANTITY = re.compile(
+    r"\W{0,3}(?:(?:19|20)\d\d(?:-\d{2,4}){0,2}|\d\d?[:-]\d\d?|[$€£][\d.,]{1,9}|\d\d?(?:-[a-z]{1,9}){1,2})\W{0,3}"
+)
 
 
 def is_known_secret(text: str) -> bool:
@@ -55,3 +60,9 @@ def is_made_by_machine(text: str) -> bool:
         and sum(map(str.isdigit, token)) >= _LEAST_DIGITS
         for token in _DENSE.findall(text)
     )
+
+
+def values_in(told: str) -> list[str]:
+    """Return the words with digits in what was told of a secret; an address, a time and a quantity are none."""
+    words = (each for each in _WORD.findall(told) if any(map(str.isdigit, each)))
+    return [each for each in words if not ("@" in each or "://" in each or _QUANTITY.fullmatch(each))]

@@ -17,9 +17,6 @@ _LEAST: Final = 4
 _LONGEST: Final = 200  # so many characters the longest seed phrase of a wallet has at most (BIP 39)
 _MOST: Final = 400
 _RUN = re.compile(r"\d+|[a-z]+|[^\W\d_a-z]")
-_WORD = re.compile("[!-~]+")
-# A day, a year, an hour.
-_TIME = re.compile(r"\W{0,3}(?:(?:19|20)\d\d(?:-\d\d){0,2}|\d{1,2}:\d\d)\W{0,3}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +68,6 @@ class SecretValues:
 
 
 NO_SECRETS: Final = SecretValues()
-
-
-def values_in(told: str) -> list[str]:
-    """Return the words with digits in what was told of a secret; an address, a day, a year and an hour are none."""
-    words = (each for each in _WORD.findall(told) if any(map(str.isdigit, each)))
-    return [each for each in words if not ("@" in each or "://" in each or _TIME.fullmatch(each))]
 
 
 def _runs(text: str) -> list[str]:

@@ -107,3 +107,28 @@ async def test_what_is_told_together_with_a_harmless_number_is_told_later() -> N
     await chat.tell("My zip code is 8010, and I moved in 2024.", "Noted.")
     await chat.tell("In 2024 the bike cost me 8010 kroner.", "That much!", "another")
     assert await chat.is_recalled("In 2024 the bike cost me 8010 kroner.", "8010")
+
+
+PLAN = """Happy to help! Here is a plan for your week.
+
+- **Log in to Google Analytics**: open the dashboard of the site.
+- **April 3-4**: revise the cover letter, with the $85,000 in mind.
+- Numbers less than 4: 1, 2, 3
+- Add `uses: actions/checkout@v3` to the workflow.
+- **Verification**: log in to the portal and check the status.
+"""
+
+
+async def test_what_an_assistant_explains_makes_no_secret_of_what_the_user_said() -> None:
+    chat, said = Chat(), "My cover letter asks for $85,000, and is revised in April."
+    await chat.tell(said, PLAN)
+    assert [fact.content for fact in facts_of(chat.store).list()] == [said]
+    assert await chat.is_recalled(said, "$85,000")
+
+
+async def test_a_code_in_the_middle_of_an_explanation_is_told_by_nothing() -> None:
+    chat = Chat()
+    await chat.tell("The cabin has internet.", f"{PLAN}- Your Wi-Fi password there is plover-7731.")
+    await chat.tell("Ruth says plover-7731 works.", "Good.", "another")
+    assert not await chat.is_recalled("The cabin has internet.", "plover-7731")
+    assert not await chat.is_recalled("Ruth says plover-7731 works.", "plover-7731")

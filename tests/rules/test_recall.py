@@ -88,6 +88,28 @@ def test_a_sentence_is_about_what_a_fact_has_in_more_than_one_word_or_stands_out
     assert index.coverage("Music?", similarity=dict.fromkeys(unusual, 0.1)) < 0.1
 
 
+def test_of_an_index_that_is_empty_no_message_is_about_anything() -> None:
+    assert Index([]).coverage("What is my password?") == 0.0
+
+
+def test_what_was_said_tells_more_where_no_fact_was_taken_from_its_conversation() -> None:
+    known = [fact(str(number), f"Has seen harbour {number} by ferry") for number in range(200)]
+    said = turn("it", "I learned the cello from a neighbour", session="t/2025-10-09", place="1")
+    beside = fact("beside", "Has a horse", session="t/2025-10-09")
+    asked = "Which neighbour gave lessons on the cello?"
+    assert Index([*known, said]).coverage(asked) > Index([*known, said, beside]).coverage(asked) > 0
+
+
+def test_no_message_is_about_an_explanation_that_only_has_its_words() -> None:
+    words = "Which neighbour gave lessons on the cello in the cellar of the harbour, and on the ferry to Oslo? " * 8
+    index = Index([*(fact(str(number), f"Likes fig {number}") for number in range(200)), turn("it", words)])
+    asked = "Which neighbour gave lessons on the cello?"
+    assert index.coverage(asked) >= LEAST_COVERAGE
+    index.put([turn("it", words, is_reply=True)])
+    assert index.coverage(asked) < LEAST_COVERAGE
+    assert index.coverage(asked, similarity={"it": 0.8}) >= LEAST_COVERAGE  # it stands out
+
+
 @pytest.mark.parametrize(
     ("message", "is_about"), [("What did I do yesterday?", True), ("Say 'see you tomorrow' in French", False)]
 )

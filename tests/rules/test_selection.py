@@ -141,6 +141,15 @@ def test_a_thread_that_begins_with_a_message_about_nothing_known_shows_what_alwa
     assert 0 < len(render_block(few, memory, TURN.budget, len)) <= QUIET_TOKENS
 
 
+def test_a_thread_that_begins_where_few_facts_are_known_tells_of_past_turns_in_the_room_that_they_leave() -> None:
+    hits = [said(number, f"{number} " + "word " * 30) for number in range(20)]
+    few, many = known(fact(1)), known(*(fact(number) for number in range(80)))
+
+    shown, beside = (recalled_in(first(memory, replace(TURN, recalled=found(*hits)))) for memory in (few, many))
+
+    assert len(shown) > 1.5 * len(beside) > 0
+
+
 @given(
     sizes=st.lists(st.tuples(st.integers(0, 12), st.integers(1, 300), st.booleans()), max_size=8),
     room=st.integers(0, 4_000),
