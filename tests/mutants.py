@@ -181,8 +181,8 @@ MUTANTS = (
     Mutant(
         "the journal tells what waits for a yes",
         "memory/recall/past.py",
-        "frozenset(fact.id for fact in (*deleted, *waiting))",
-        "frozenset(fact.id for fact in deleted)",
+        "(*filter(facts.is_deleted, facts.past), *waiting))",
+        "filter(facts.is_deleted, facts.past))",
         (FACTS,),
     ),
     Mutant(

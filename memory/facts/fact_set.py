@@ -6,6 +6,7 @@ what was read. A rule that raises leaves it useless: its transaction writes noth
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from itertools import islice
 from typing import Any, Final
 
@@ -27,11 +28,13 @@ from memory.facts.fact import (
     is_over,
     is_protected,
     moment,
+    period_end,
     strongest_first,
     to_item,
 )
 from memory.facts.records import Confirmation, Confirmations, message_keys, text_key
 from memory.forms import plain
+from memory.message import day_of
 from memory.namespaces import Kind, Owner
 from memory.text import normalize
 
@@ -94,6 +97,27 @@ class FactSet:
         found = self.gone() if status == "evicted" else found
         strongest = strongest_first([fact for fact in found if status in (None, fact.status)])
         return sorted(strongest, key=lambda fact: not fact.pinned)
+
+    def as_of(self, then: date) -> list[Fact]:
+        """Return the facts in use at the end of a day of the user's, as they were then; none that a person deleted."""
+        day, begun, found = then.isoformat(), dict[str, str](), list[Fact]()
+        for fact in reversed((*self.past, *self.active())):
+            # An edited revision was in use until the next one was written.
+            gone = begun.get(fact.id) if fact.replaced_by == fact.id else fact.updated_at
+            begun[fact.id] = fact.edited_at if fact.edited_at and fact.revision > 1 else fact.created_at
+            is_gone = fact.status in HISTORY and day >= self._day(gone)
+            last = period_end(fact.valid_to)
+            is_over = fact.valid_from > day or (last is not None and last < then)
+            if day >= self._day(begun[fact.id]) and not (is_gone or is_over or self.is_deleted(fact)):
+                found.append(fact)
+        return strongest_first(found)
+
+    def is_deleted(self, fact: Fact) -> bool:
+        """Say whether a fact ended as somebody deleted it, who may want it back."""
+        return fact.status == "ended" and self.notes.get(text_key(fact.content), {}).get("fact_id") == fact.id
+
+    def _day(self, time: str | None) -> str:
+        return day_of(time, self.control.zone) if time and moment(time) else ""
 
     def revisions_of(self, fact_id: str) -> list[Fact]:
         """Return all that a fact said, oldest first (`FactEffects.history`)."""

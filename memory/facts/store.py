@@ -6,6 +6,7 @@
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -88,12 +89,15 @@ class FactEffects:
         """Return an active or quarantined fact; `FactNotFound` (a KeyError) for an unknown id."""
         return (await self.read(is_light=True)).find(fact_id)
 
-    async def list(self, status: Status | None = "active") -> Facts:
+    async def list(self, status: Status | None = "active", *, as_of: date | None = None) -> Facts:
         """Return the facts of one status, pinned ones first, then the strongest; of history, `superseded` and `ended`.
 
         Args:
             status: Which ones; `None` returns all that are no history.
+            as_of: A day of the user's: instead those that were in use at its end, as they were then.
         """
+        if as_of:
+            return (await self.read()).as_of(as_of)
         return (await self.read(is_light=status not in HISTORY)).listed(status)
 
     async def search(
@@ -104,6 +108,7 @@ class FactEffects:
         status: Status = "active",
         question: QueryVector | None = None,
         only_asked: bool = False,
+        as_of: date | None = None,
     ) -> Facts:
         """Return the facts that hold the query, strongest first, then those that recall ranks for it, best first.
 
@@ -114,12 +119,12 @@ class FactEffects:
             question: What an embedder makes of the query: then facts are found by their meaning, too.
             only_asked: Leave out what nothing of the query finds, but words that it shares with another hit, or the
                 conversation that both are from: for a search that a person typed.
+            as_of: As for `list`.
         """
-        facts = await self.read(is_light=status not in HISTORY)
-        vectors = {}
+        facts, vectors = await self.list(status, as_of=as_of), {}
         if question is not None:
             vectors = await read_vectors(self.owner, question.embedder)
-        found = search_facts(facts.listed(status), query, question, vectors, only_asked=only_asked)
+        found = search_facts(facts, query, question, vectors, only_asked=only_asked)
         return found[: None if limit is None else max(0, limit)]
 
     async def history(self, fact_id: str) -> Facts:

@@ -15,7 +15,7 @@ from memory.door import side_by_side, transaction
 from memory.facts.chain import Chain, linked
 from memory.facts.fact import HELD, may_be_used
 from memory.facts.fact_set import FactSet
-from memory.facts.records import ANSWER, message_keys, text_key
+from memory.facts.records import ANSWER, message_keys
 from memory.facts.rows import read_fact_set
 from memory.facts.words import words
 from memory.journal.entry import JournalEntry
@@ -129,12 +129,7 @@ def _shunned(facts: FactSet) -> Chain:
     """Return what nothing tells of, with its chains: deleted facts that a person may want back, and waiting ones."""
     # What waits for a yes must not be told by the message that it came from either.
     waiting = [fact for fact in facts.rows.values() if fact.status == "waiting"]
-    deleted = [
-        fact
-        for fact in facts.past
-        if fact.status == "ended" and facts.notes.get(text_key(fact.content), {}).get("fact_id") == fact.id
-    ]
-    ids = frozenset(fact.id for fact in (*deleted, *waiting))
+    ids = frozenset(fact.id for fact in (*filter(facts.is_deleted, facts.past), *waiting))
     if ids:  # one that is active says it again, and a person wants that one
         ids = linked(facts.every, ids) - linked(facts.every, [fact.id for fact in facts.active()])
     return facts.chain_of(fact for fact in (*facts.past, *waiting) if fact.id in ids)

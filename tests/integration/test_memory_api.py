@@ -1,6 +1,7 @@
 """The memory API on a real store: what each endpoint does, for whom, and what it refuses."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import httpx
@@ -46,6 +47,36 @@ async def test_what_nobody_said_for_long_is_listed_until_it_is_said_again(
     assert await contents(ada, unconfirmed_days=180) == ["Has a boat"]
     found = await ada.post("/facts/search", json={"text": "boat figs", "unconfirmed_days": 180})
     assert [fact["content"] for fact in found.json()["facts"]] == ["Has a boat"]
+
+
+async def test_facts_as_of_a_day_are_those_in_use_then_in_the_words_of_then(
+    app: MemoryApp, ada: httpx.AsyncClient
+) -> None:
+    def days(number: int) -> str:
+        app.clock.advance(number * 86_400)
+        return datetime.fromtimestamp(app.clock(), UTC).date().isoformat()
+
+    before = days(-1)
+    days(1)
+    home, boat, secret = [await add(ada, text) for text in ("Lives in Oslo", "Has a boat", "Likes Ruth")]
+    at_first = days(0)
+    days(10)
+    await ada.patch(f"/facts/{home['id']}", json={"content": "Lives in Bergen"})
+    await ada.patch(f"/facts/{boat['id']}", json={"expires_at": days(0)})
+    await ada.delete(f"/facts/{secret['id']}")
+    edited = days(0)
+    later = days(10)
+
+    assert await contents(ada, as_of=before) == []
+    assert sorted(await contents(ada, as_of=at_first)) == ["Has a boat", "Lives in Oslo"]
+    assert sorted(await contents(ada, as_of=edited)) == ["Has a boat", "Lives in Bergen"]
+    assert await contents(ada, as_of=later) == ["Lives in Bergen"]
+    found = await ada.post("/facts/search", json={"text": "Where does the user live?", "as_of": at_first})
+    assert [fact["content"] for fact in found.json()["facts"]] == ["Lives in Oslo"]
+    shown = (await ada.post("/preview", json={"message": "Where do I live?", "as_of": at_first})).json()["block"]
+    assert "Lives in Oslo" in shown
+    assert "Bergen" not in shown
+    assert "Ruth" not in shown
 
 
 async def test_of_two_edits_of_what_both_read_the_second_is_told_what_is_there_now(ada: httpx.AsyncClient) -> None:

@@ -1,6 +1,7 @@
 """Facts: list, search, add, edit, pin, delete, their history, and undoing the last change."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from fastapi import Query
@@ -101,6 +102,8 @@ class FactFilter(PageQuery):
     """Only those that were said in this thread."""
     unconfirmed_days: int | None = Field(default=None, ge=1, le=36_500)
     """Only what nobody wrote, edited or said for so many days; nothing pinned."""
+    as_of: date | None = None
+    """In use at that day's end."""
 
 
 class FactSearch(FactFilter, StrictModel):
@@ -152,14 +155,16 @@ class Undone(ApiModel):
 @router.answers("GET /facts", shown=FactPage)
 async def list_facts(call: AgentCall, asked: Annotated[FactFilter, Query()]) -> dict[str, Any]:
     """List facts, pinned ones first, then the strongest."""
-    return await _page(call, asked, await call.facts.alist(asked.status))
+    return await _page(call, asked, await call.facts.alist(asked.status, as_of=asked.as_of))
 
 
 @router.answers("POST /facts/search", shown=FactPage)
 async def search_facts(call: AgentCall, asked: FactSearch) -> dict[str, Any]:
     """Search facts for a text: those that hold it, strongest first, then those that fit it best."""
     question = await call.service.recalling.vector_of(asked.text)
-    found = await call.facts.asearch(asked.text, None, status=asked.status, question=question, only_asked=True)
+    found = await call.facts.asearch(
+        asked.text, None, status=asked.status, question=question, only_asked=True, as_of=asked.as_of
+    )
     return await _page(call, asked, found)
 
 

@@ -157,8 +157,8 @@ class Call:
 
 _SUMMARY_ENDS = re.compile("[.:;]")
 _NO_IDENTITY = (
-    "log in first: memory belongs to a person, and turns of nobody go on without it. On your own machine, where "
-    "nobody logs in, set PALIMPSEST_SINGLE_USER=true"
+    "log in first: memory belongs to a person, and turns of nobody go on without it. On your own machine set "
+    "PALIMPSEST_SINGLE_USER=true"
 )
 
 
