@@ -16,9 +16,8 @@ from memory.facts.fact import Fact, period_end
 from memory.facts.profile import SECTIONS, fitted_section
 from memory.facts.words import words
 from memory.message import StoredMessage, with_replies
-from memory.screening.door import answers_with_secret, screened, secret_parts
-from memory.screening.secrets import values_in
-from memory.text import normalize
+from memory.screening.door import answers_with_secret, screened, secret_parts, secret_values
+from memory.text import normalize, sentences
 
 # What cites no message of the user, or is a section of the profile, has at least this share of its words from the user.
 _GROUNDED: Final = 0.5
@@ -60,8 +59,11 @@ class Validation:
         texts = [message.text for message in messages]
         secret = [part for one in messages for part in secret_parts(one.text, is_reply=one.role == "assistant")]
         secret += [text for at, text in enumerate(texts) if answers_with_secret(texts[:at], text)]
-        self._secrets = values_in(" ".join(secret))
-        self._secret = words(" ".join(secret))
+        self._secrets = [value for part in secret for value in secret_values(part)]
+        # What the user also says where no secret is tells none.
+        theirs = (one.text for one in messages if one.role == "user" and one.text not in secret)
+        harmless = {part for text in theirs for part in sentences(text)}.difference(secret)
+        self._secret = words(" ".join(secret)) - words(" ".join(harmless))
         self._known = {normalize(fact.content) for fact in task.existing}
 
     def extraction(self, answer: Answer) -> Extraction:

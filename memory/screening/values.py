@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import Final, Self
 
 from memory.screening.door import compatible
+from memory.screening.secrets import values_in
 
 _LEAST: Final = 4
 _LONGEST: Final = 200  # so many characters the longest seed phrase of a wallet has at most (BIP 39)
@@ -41,7 +42,7 @@ class SecretValues:
             least: A value of fewer characters is left out; of its digits alone, four count.
         """
         after, wholes = replace(self, key=self.key or key), ["".join(_runs(value)) for value in values]
-        digits = ("".join(filter(str.isdigit, whole)) for whole in wholes)
+        digits = values_in(" ".join("".join(filter(str.isdigit, whole)) for whole in wholes))
         forms = [each for each in wholes if len(each) >= least] + [each for each in digits if len(each) >= _LEAST]
         told = [(after._digest(each), len(each)) for each in dict.fromkeys(forms) if len(each) <= _LONGEST]
         fresh = [each for each in told if each not in self.digests]

@@ -333,7 +333,7 @@ class Drain(Job):
         told = exchanges(message for message in said if message.id not in gone)
         draft = JournalEntry(day_of(self.now(), zone), last.thread_id, (), last.model, source="turn")
         # One of three digits is held here, and nowhere else.
-        secrets = control.secrets.learned(found.secrets, self.token, least=1)
+        secrets = control.secrets.learned(found.secrets, self.token, least=3)
         orders = claim.reading.orders | found.orders
         fresh = entries_of(draft, told, zone, claim.reading.cut, approval, found.harmless, secrets, orders)
         await tell(owner, held, fresh)

@@ -7,7 +7,9 @@ from pathlib import Path
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.store.memory import InMemoryStore
 
+from memory.door import arun
 from memory.namespaces import Owner
+from memory.recall.past import read_past
 from palimpsest import Context, FactStore
 from tests.laws.talk import Talk
 
@@ -107,6 +109,17 @@ async def test_what_is_told_together_with_a_harmless_number_is_told_later() -> N
     await chat.tell("My zip code is 8010, and I moved in 2024.", "Noted.")
     await chat.tell("In 2024 the bike cost me 8010 kroner.", "That much!", "another")
     assert await chat.is_recalled("In 2024 the bike cost me 8010 kroner.", "8010")
+
+
+async def test_what_is_said_in_one_update_with_secrets_is_learned_and_recalled() -> None:
+    chat, said = Chat(), "I lock my bike in 2024, after 500 km in 3 days."
+    await chat.sent("told", "We paid 500 kroner for the door that I lock, and its code is winter-2024.", "And the PIN?")
+    await chat.sent("told", "It's 7305 for all 3.", "Noted.")
+    found = [{"content": each, "category": "context", "confidence": 0.9} for each in (said, "User paid 7305 kroner.")]
+    chat.memory.replies = [json.dumps({"facts": found})]
+    await chat.tell(said, "Good.")
+    assert [fact.content for fact in facts_of(chat.store).list()] == [said]
+    assert [entry.messages[0].text for entry in await arun(chat.store, read_past(Owner.of("ada")))] == [said]
 
 
 PLAN = """Happy to help! Here is a plan for your week.
