@@ -10,7 +10,8 @@ from datetime import date, timedelta
 from typing import Final
 
 _GAP = re.compile(r"\.{3}|\u2026")
-_EDGES: Final = " \"'.,;:!?\u201c\u201d\u201e\u00ab\u00bb()"
+# Quotation marks, dashes and Markdown, which models write in forms of their own.
+_SIGNS = re.compile(r"[!-/:-@\[-`{-~\u00ab\u00bb\u2010-\u205e\u3001-\u303f]+")
 _RUN = re.compile(r"\d+")
 # Digits with what parts them into thousands, and behind a decimal point: "15,000", "+47 912 34 567".
 _NUMBER = re.compile(r"\d+(?:[.,:'\u2019 \u00a0\u202f/-]\d+)*")
@@ -22,8 +23,8 @@ _BLANK = re.compile(r"[\[<{]{1,2}[^\W\d][\w ]{0,39}[\]>}]{1,2}|_{3,}|\bX{2,}\b|\
 
 
 def stands_in(quote: str, text: str) -> bool:
-    """Say whether quoted words stand in a text, case, white space and outer signs aside; a gap ("...") parts them."""
-    parts = [part.strip(_EDGES) for part in _GAP.split(_compared(quote))]
+    """Say whether quoted words stand in a text, case, white space and signs aside; a gap ("...") parts them."""
+    parts = [*map(_compared, _GAP.split(quote))]
     said = _compared(text)
     return any(parts) and all(part in said for part in parts)
 
@@ -40,8 +41,8 @@ def unfounded(text: str, said: str, day: date | None) -> bool:
     known = {each for number in _numbers(said) for each in number}
     if day:
         known |= {str(year) for year in range(day.year - 2, day.year + 3)}
-    # On a line of its own: what stands beside a date is another number.
-    far = _DAY.sub(lambda found: " " if _is_near(found[0], day) else f"\n{found[0]}\n", text)
+    # On lines of their own: what stands beside a date is another number. A month has a name.
+    far = _DAY.sub(lambda found: " " if _is_near(found[0], day) else f"\n{found[0][:4]}\n{found[0][8:]}\n", text)
     return not all(whole in known or known.issuperset(parts) for whole, *parts in _numbers(far))
 
 
@@ -57,7 +58,7 @@ def has_blank(text: str, said: str) -> bool:
 
 
 def _compared(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).replace("\u2019", "'").casefold().split())
+    return " ".join(_SIGNS.sub(" ", unicodedata.normalize("NFKC", text).casefold()).split())
 
 
 def _is_near(told: str, day: date | None) -> bool:

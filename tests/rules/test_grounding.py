@@ -28,7 +28,8 @@ def contents(extraction: Extraction) -> list[str]:
     [
         ("Hi! I live in\nBergen, by the  water.", "i live in Bergen"),
         ("Ich wohne in Bergen", "Ich wohne in Bergen."),
-        ("I\u2019m from Bergen", "I'm from Bergen"),
+        ("I\u2019m from \u201cBergen\u201d \u2013 **Norway**", "I'm from 'Bergen' - Norway"),
+        ("OK \U0001f44d", "\U0001f44d"),
         ("I live, since May, in Bergen", "I live ... in Bergen"),
         ("私はベルゲンに住んでいます", "ベルゲンに住んでいます"),
     ],
@@ -81,7 +82,7 @@ def test_what_the_assistant_told_somebody_else_is_no_ground() -> None:
         ("Call +47 912 34 567", "User's number is +4791234567"),
         ("It leaves at 6:30", "User's train leaves at 6.30"),
         ("I quit coffee yesterday", "User quit coffee on 2026-05-07"),
-        ("I was born in 1990", "User was born in 1990"),
+        ("I was born on March 4th, 1990", "User was born on 1990-03-04"),
         ("We marry on the 12th of March", "User marries on 12 March 2027"),
         ("On 2010-05-08 I paid 15000", "User paid on 2010-05-08 15,000"),
         ("I quit coffee yesterday", "User quit coffee on \uff12\uff10\uff12\uff16-05-07"),
@@ -97,6 +98,7 @@ def test_digits_that_were_said_and_dates_near_the_message_are_kept(text: str, co
         ("I have some cats", "User has 3 cats"),
         ("I pay 15 a month", "User pays 15,000 a month"),
         ("My birthday is in March", "User was born on 1990-03-04"),
+        ("I was born in March 1990", "User was born on 1990-03-04"),
         ("I live in Oslo", "User's postcode is 0150"),
     ],
 )
