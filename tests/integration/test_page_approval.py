@@ -92,6 +92,7 @@ async def test_a_message_that_waits_is_answered_and_the_answer_taken_back(page: 
     assert "&lt;b&gt;asthma" in text
     assert "I like tea." not in text
     assert (await page.client.get("/approval")).json()["messages"] == 1
+    assert "Messages that wait (1)" in await page.post("line-answer", recall="yes")  # of no message
     answered = await page.post("line-answer", key=key, recall="yes")
     assert "Messages that wait" not in answered
     assert SAID in await told(page)

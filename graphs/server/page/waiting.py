@@ -91,7 +91,7 @@ async def answer_lines(asked: PageRequest) -> Response:
         return asked.lead("journal", said, until=asked.one("until"))
     if len(keys) > 1:
         return asked.lead("updates", f"{said}-all", n=len(keys))
-    return asked.lead("updates", said or "again", key=said and keys[0])
+    return asked.lead("updates", said or "again", key=said and asked.one("key"))
 
 
 @pages.answers("POST approval-save")
