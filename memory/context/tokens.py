@@ -157,7 +157,7 @@ class Tokenizer:
         logger.log(
             logging.INFO if self._has_told else logging.WARNING,
             "No tokenizer for %s can be loaded: tokens are estimated as len(text) // 4. Install tiktoken, or, "
-            "where it cannot fetch its ranks from the network, palimpsest-memory[tokens]",
+            "without a network, palimpsest-memory[tokens]",
             ENCODING,
         )
         return estimate

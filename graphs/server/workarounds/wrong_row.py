@@ -11,8 +11,12 @@ for ever, also after a restart. Each run without a thread deletes a temporary on
 once are enough. A stock graph and a stock `AsyncSqliteSaver` show it: of 12 threads that were made beside 40 runs
 without a thread, 3 were lost, and 18 that were deleted were left.
 
-What would mend it: `thread_list[:] = [t for t in thread_list if t["thread_id"] != thread_id]`, after the last `await`.
-This file goes then, with its call in `graphs/persistence`; `tests/unit/test_workarounds.py` fails when it is mended.
+Where there is no thread at all, and users log in, the same function fails with `UnboundLocalError`, an answer of 500,
+though the thread is only gone already: it checks the owner of a row that it did not find.
+
+What would mend it: `thread_list[:] = [t for t in thread_list if t["thread_id"] != thread_id]`, after the last `await`,
+and 404 before the owner is checked. This file goes then, with its call in `graphs/persistence`;
+`tests/unit/test_workarounds.py` fails when it is mended.
 """
 
 import functools
@@ -34,6 +38,9 @@ def delete_one_at_a_time() -> None:
     @functools.wraps(delete)
     async def in_turn(*args: Any, **options: Any) -> Any:
         async with turns_of(["langgraph_runtime_inmem"], _SECONDS):
-            return await delete(*args, **options)
+            try:
+                return await delete(*args, **options)
+            except UnboundLocalError as error:
+                raise ops.HTTPException(404) from error
 
     ops.Threads.delete = staticmethod(in_turn)
