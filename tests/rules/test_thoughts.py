@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from graphs.server import page
 from memory.text import after_thoughts
 
-SCRIPT = Path(__file__).parents[2] / "graphs" / "server" / "page" / "static" / "thoughts.js"
+SCRIPT = Path(page.__file__ or "").parent / "static" / "thoughts.js"
 
 THOUGHTS = {
     "<think>Figs?</think>Try figs.": "Try figs.",
