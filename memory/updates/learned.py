@@ -19,9 +19,9 @@ from memory.facts.rows import read_fact_set, save
 from memory.forms import of_item, plain
 from memory.message import StoredMessage, iso_time
 from memory.namespaces import Owner, thread_namespace
-from memory.text import digest, flush_hash
+from memory.text import digest
 from memory.updates.entry import Entry, LearnedTurn, Said
-from memory.updates.transcript import AGE, BEGINNING, ThreadView, without_edits
+from memory.updates.transcript import AGE, BEGINNING, ThreadView, hashes_of, without_edits
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +108,9 @@ async def go_on_from(
     rewritten = {one.id for one, words in said.items() if words_of.get(one.id, words) != words}
     # What was left has taught nothing: said again, the same words are read again.
     left = {words_of[each] for each in gone}
-    unread = {flush_hash(one.role, one.text) for one, words in said.items() if words in left or one.id in rewritten}
+    anew = {one.id for one, words in said.items() if words in left or one.id in rewritten}
+    there = (*draft.messages, *again) if anew else ()
+    unread = {each for one, known in zip(there, hashes_of(there), strict=True) if one.id in anew for each in known}
     flushed = await read_flushed(draft.owner, draft.thread_id) if unread else {}
     if not unread.isdisjoint(flushed):
         await write_flushed(draft.owner, draft.thread_id, [each for each in flushed if each not in unread])

@@ -10,7 +10,7 @@ from typing import Final, Self
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.config import MemoryConfig
-from memory.extraction.dialogue import MAX_CONTEXT_CHARS, MAX_USER_CHARS, in_pieces
+from memory.extraction.dialogue import MAX_CONTEXT_CHARS, MAX_USER_CHARS, answers, in_pieces
 from memory.message import StoredMessage, stored_id, to_stored
 from memory.text import flush_hash
 from memory.updates.entry import Entry, LearnedTurn, Said
@@ -107,7 +107,10 @@ def unseen(messages: Iterable[StoredMessage], flushed: Collection[str]) -> tuple
         messages: Messages of one thread, oldest first.
         flushed: Hashes (`memory.text.flush_hash`) of what was flushed before in this thread.
     """
-    everything = [replace(one, seen=one.seen or flush_hash(one.role, one.text) in flushed) for one in messages]
+    said = [*messages]
+    everything = [
+        replace(one, seen=one.seen or known[-1] in flushed) for one, known in zip(said, hashes_of(said), strict=True)
+    ]
     kept: dict[str, StoredMessage] = {}
     opening: tuple[StoredMessage, ...] = ()
     for exchange in exchanges(everything):
@@ -314,7 +317,8 @@ class Reading:
         """
         read = [one for one in self.every if one.id not in later]
         by_people = {one.id for one in self.said}
-        new = {_hash(one): None for one in read if not one.seen}
+        known = {one.id: hashes for one, hashes in zip(self.said, hashes_of(self.said), strict=True)}
+        new = {each: None for one in read if not one.seen for each in known.get(one.id, (_hash(one),))}
         new |= {flush_hash("scheduled", one.text): None for one in read if one.id not in by_people}
         new |= {flush_hash("order", one.text): None for one in read if one.id in orders}
         if read and is_scheduled(read[-1]):
@@ -338,6 +342,18 @@ def _each_once(listed: Iterable[tuple[Entry, StoredMessage]]) -> list[StoredMess
         words = replace(words, time=time, edit=edit, seen=earlier.seen and one.seen)
         merged[one.id] = (max(at, entry.created), words)
     return [words for _, words in merged.values()]
+
+
+def hashes_of(messages: Sequence[StoredMessage]) -> Iterator[tuple[str, ...]]:
+    """Yield the hash of each message; behind it, of a few words that answer a question, that of both together.
+
+    The same words answer many questions: what was read is the last one that there is.
+    """
+    before = ""
+    for one in messages:
+        is_answer = one.role != "assistant" and answers(one.text, before)
+        yield (_hash(one), flush_hash(one.role, f"{before}\n{one.text}")) if is_answer else (_hash(one),)
+        before = one.text if one.role == "assistant" else ""
 
 
 def _hash(message: StoredMessage) -> str:

@@ -50,6 +50,15 @@ async def test_B6_what_was_read_is_not_read_again_in_its_thread_and_is_elsewhere
     assert talk.read() == {"I like figs": 3}
 
 
+async def test_B6_one_word_that_answers_another_question_is_read_again() -> None:
+    talk = Talk()
+    for reply in ("Do you smoke?", "Do you drive?", "Noted."):
+        talk.chat.replies = [reply]
+        await talk.say("Yes")
+        await talk.learn()
+    assert talk.read() == {"Yes": 3}
+
+
 async def test_B6_what_could_not_be_read_is_read_later() -> None:
     talk = Talk()
     talk.memory.replies = [ConnectionError("later")]
