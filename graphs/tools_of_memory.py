@@ -129,7 +129,7 @@ async def search_memory(
     exchanges: dict[str, str] = {}
     for hit in relevant([hit for hit in found.hits if hit.document.entry], LEAST_SHARE):
         source = hit.document.entry
-        if source not in exchanges and (line := line_of(hit.document)):
+        if source not in exchanges and len(exchanges) < most and (line := line_of(hit.document, query)):
             exchanges[source] = f"{line} (source {source})"
     sections = {
         "Facts:": _facts((facts[hit.document.id] for hit in hits), call.zone)[:most],
@@ -137,7 +137,7 @@ async def search_memory(
         "No longer in use, as memory was full (restore brings one back):": _facts(
             filter(may_be_used, evicted), call.zone
         )[:most],
-        "Past conversations:": [*exchanges.values()][:most],
+        "Past conversations:": [*exchanges.values()],
     }
     text = "\n\n".join("\n".join([title, *lines]) for title, lines in sections.items() if lines)
     return Told(_quoted(text) if text else "Nothing is remembered about that. Try other words, or ask the user.")
@@ -367,7 +367,7 @@ def _told_outcome(outcome: Outcome) -> str:
     if outcome.waiting:
         return (
             "Noted, and not used before the user says yes, which only they can, on the page of their memory: tell them "
-            "that it waits there."
+            "so."
         )
     if outcome.confirmed:
         return f"That is known already, as {outcome.confirmed[0]}."

@@ -10,8 +10,8 @@ from datetime import date, timedelta
 from typing import Final
 
 _GAP = re.compile(r"\.{3}|\u2026")
-# Quotation marks, dashes and Markdown, which models write in forms of their own.
-_SIGNS = re.compile(r"[!-/:-@\[-`{-~\u00ab\u00bb\u2010-\u205e\u3001-\u303f]+")
+# White space, quotation marks, dashes and Markdown, which models write in forms of their own; emoji stay.
+_BETWEEN = re.compile(r"[^\w\u2190-\U0010ffff]+")
 _RUN = re.compile(r"\d+")
 # Digits with what parts them into thousands, and behind a decimal point: "15,000", "+47 912 34 567".
 _NUMBER = re.compile(r"\d+(?:[.,:'\u2019 \u00a0\u202f/-]\d+)*")
@@ -58,7 +58,7 @@ def has_blank(text: str, said: str) -> bool:
 
 
 def _compared(text: str) -> str:
-    return " ".join(_SIGNS.sub(" ", unicodedata.normalize("NFKC", text).casefold()).split())
+    return _BETWEEN.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
 
 
 def _is_near(told: str, day: date | None) -> bool:

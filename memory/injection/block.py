@@ -12,10 +12,11 @@ from typing import Final
 from memory import prompts
 from memory.context.tokens import count_tokens
 from memory.facts.fact import Fact
+from memory.facts.words import words
 from memory.forms import read_as
 from memory.recall import Document
 from memory.screening.door import without_suspects
-from memory.text import one_line
+from memory.text import one_line, sentences
 
 TextCounter = Callable[[str], int]
 
@@ -138,9 +139,19 @@ def escape(text: str) -> str:
     return _LABEL.sub(r"(\1)", one_line(text)).translate(_ESCAPES)
 
 
-def line_of(document: Document) -> str:
-    """Return a past turn as a prompt shows it; empty if it must not be shown."""
-    return turn_line(document.when[:10], document.who or ("assistant" if document.is_reply else "user"), document.text)
+def line_of(document: Document, query: str = "") -> str:
+    """Return a past turn as a prompt shows it; empty if it must not be shown.
+
+    Args:
+        document: The turn.
+        query: Of a long one the sentences are shown that share most words with this; without it, the first.
+    """
+    who, text = document.who or ("assistant" if document.is_reply else "user"), document.text
+    if len(text) > _MOST_CHARS and (wanted := words(query) & words(text)):
+        parts = sentences(text)
+        rests = ["\n".join(parts[at:]) for at in reversed(range(len(parts)))]
+        text = max(rests, key=lambda rest: len(wanted & words(rest[:_MOST_CHARS])))
+    return turn_line(document.when[:10], who, text)
 
 
 def _block_text(sections: str, facts: Iterable[Fact], max_tokens: int, token_counter: TextCounter) -> str:
