@@ -219,7 +219,7 @@ def fit(messages: Sequence[BaseMessage], room: int, counter: TokenCounter, *, dr
 @lru_cache(maxsize=64)
 def _warn(asked: str | None) -> None:
     """Warn once for a user message, by its id."""
-    logger.warning("the messages up to %s do not fit the model's budget: the longest are shortened for it", asked)
+    logger.warning("the messages up to %s do not fit the model's budget: the longest are shortened", asked)
 
 
 def _without_oldest(

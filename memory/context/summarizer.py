@@ -252,7 +252,7 @@ class Summarizer(Budget):
         summary = self.summary_tokens(running.summary) if running else 0
         system, half = [*talk.system], (self.max_tokens - summary) // 2
         if counter(system) > half:
-            logger.warning("system messages take more than half of %d tokens: they are shortened", self.max_tokens)
+            logger.warning("system messages take more than half of %d tokens: shortened", self.max_tokens)
             whole = SystemMessage("\n\n".join(message.text for message in system), id=system[-1].id)
             system = [shorten(whole, half, counter)]
         room = self.room(counter(system) + summary)

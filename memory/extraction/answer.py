@@ -29,6 +29,8 @@ _FEW_OBJECTS: Final = 8
 # may swallow the opening tag. In a text of JSON no line ends with a tag, and behind one its text ends before a bracket.
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>(?=[^\"\[{`]{0,500}[\[{`]|[^\S\n]*\n)", re.DOTALL | re.IGNORECASE)
 _THINKING = re.compile(r"\A[^\[{]*?<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+# A model copies LaTeX, a pattern or a path as it stands: a backslash there is none of JSON's.
+_ESCAPE = re.compile(r'\\(["\\/bfnrtu])?')
 _OPENING = re.compile(r"[{\[]")
 _BEGINNING = re.compile(r"\A\s*(?:```(?:json)?\s*)?[{\[]")
 _OBJECT = re.compile(r"{")
@@ -54,6 +56,7 @@ def parse_answer(raw: str) -> Answer:
         ExtractionError: If there is no JSON in what is read of it that could hold facts.
     """
     said = _THINKING.sub("", _THOUGHT.sub("", raw))
+    said = _ESCAPE.sub(lambda found: found[0] if found[1] else 2 * found[0], said)
     text = said[:MAX_ANSWER_CHARS]
     # Of a long answer a few values of the whole are looked at, then those of its beginning.
     looked = [*_values(said, _OPENING, tries=_FEW_OBJECTS)] if text != said else []
@@ -171,7 +174,7 @@ def _broken_off(error: Exception) -> str:
     if not choices or choices[0].finish_reason != "length":
         return ""
     text = choices[0].message.content or ""
-    logger.warning("an answer broke off at the length limit after %d characters: what is whole of it counts", len(text))
+    logger.warning("an answer broke off at the length limit after %d characters: what is whole counts", len(text))
     return str(text)
 
 

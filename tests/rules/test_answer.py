@@ -30,6 +30,7 @@ WHOLE = json.dumps({"facts": [FACT], "profile": []})
         f'{{"facts": [{json.dumps(FACT)}, {{"content": "broken of',
         f'{{"facts": [{json.dumps({**FACT, "tags": []})}, {{"cont',
         json.dumps({"facts": [FACT], "facts_to_remove": None}),
+        json.dumps({"facts": [{**FACT, "tags": "x"}]}).replace('"x"', r'"\(x\)"'),
     ],
 )
 def test_facts_are_read_from_all_that_models_write(raw: str) -> None:
