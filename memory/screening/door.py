@@ -69,9 +69,9 @@ def secret_parts(text: str, *, is_reply: bool = False) -> list[str]:
     about a secret, and tells none.
     """
     said = sentences(text)
-    own = said[:_OPENING] if is_reply else said
-    told = [*filter(secrecy, own), *(value for part in said[len(own) :] for value in _codes(part))]
-    return told or list(filter(secrecy, [text] * (not is_reply)))
+    if not is_reply:
+        return list(filter(secrecy, said)) or list(filter(secrecy, [text]))
+    return [*filter(secrecy, said[:_OPENING]), *(value for part in said[_OPENING:] for value in _codes(part))]
 
 
 def _codes(text: str) -> list[str]:
