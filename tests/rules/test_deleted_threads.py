@@ -108,7 +108,7 @@ async def test_whether_somebody_may_read_a_thread_is_asked_of_no_other_path(befo
     async def other(request: Request) -> Response:
         if request.method == "DELETE":
             seen_before.append(server.records())
-        return Response(status_code=200 if request.url.path == "/ok" else 404)
+        return Response(status_code=200 if request.scope["path"] == "/ok" else 404)
 
     server.app.router.routes.append(Route("/{rest:path}", other, methods=["GET", "DELETE"]))
     server.prefix = before
