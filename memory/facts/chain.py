@@ -12,9 +12,9 @@ from datetime import tzinfo
 from functools import cache, cached_property, lru_cache
 from typing import Final, NamedTuple, Self
 
-from memory.facts.fact import Fact, moment
+from memory.facts.fact import Fact, known_day
 from memory.facts.words import UNSPACED, WORD, words
-from memory.message import StoredMessage, day_of
+from memory.message import StoredMessage
 from memory.text import normalize
 
 _RUNS = re.compile(r"[\u30a1-\u30ff]{2,}|[\u3400-\u9fff\uf900-\ufaff]+")
@@ -156,8 +156,7 @@ def with_ends(facts: Iterable[Fact], every: Iterable[Fact], zone: tzinfo | None)
         if fact.valid_to or not said:
             return fact.valid_to
         # What corrects it may have been said before it, and once more now.
-        at = said if said > fact.created_at else fact.updated_at
-        return day_of(at, zone) if moment(at) else ""
+        return known_day(said if said > fact.created_at else fact.updated_at, zone)
 
     return [replace(fact, valid_to=end(fact)) for fact in facts]
 

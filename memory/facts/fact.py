@@ -5,7 +5,7 @@ import uuid
 from calendar import monthrange
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import count
 from typing import Annotated, Any, Final, Literal
@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, Strict, TypeAdapter
 
 from memory.config import Category, Topic
 from memory.forms import plain, read_as
+from memory.message import day_of
 from memory.screening.door import may_be_shown, screened
 from memory.text import digest, normalize, sanitize
 
@@ -97,6 +98,11 @@ def checked(**given: Any) -> dict[str, Any]:
         name, why = str(wrong["loc"][0]), wrong["msg"].replace("Input should", "must")
         raise ValueError(f"{name} {why.removeprefix(f'Value error, {name} ')}") from None
     return {name: getattr(fact, name) for name in given}
+
+
+def known_day(time: str, zone: tzinfo | None) -> str:
+    """Return the day of a time in a zone, or in UTC; empty for a text that is no time."""
+    return day_of(time, zone) if moment(time) else ""
 
 
 def period_end(text: str) -> date | None:

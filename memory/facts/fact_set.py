@@ -27,6 +27,7 @@ from memory.facts.fact import (
     fact_ids,
     is_over,
     is_protected,
+    known_day,
     moment,
     period_end,
     strongest_first,
@@ -34,7 +35,6 @@ from memory.facts.fact import (
 )
 from memory.facts.records import Confirmation, Confirmations, message_keys, text_key
 from memory.forms import plain
-from memory.message import day_of
 from memory.namespaces import Kind, Owner
 from memory.text import normalize
 
@@ -100,24 +100,21 @@ class FactSet:
 
     def as_of(self, then: date) -> list[Fact]:
         """Return the facts in use at the end of a day of the user's, as they were then; none that a person deleted."""
-        day, begun, found = then.isoformat(), dict[str, str](), list[Fact]()
+        day, zone, begun, found = then.isoformat(), self.control.zone, dict[str, str](), list[Fact]()
         for fact in reversed((*self.past, *self.active())):
             # An edited revision was in use until the next one was written.
-            gone = begun.get(fact.id) if fact.replaced_by == fact.id else fact.updated_at
+            gone = begun.get(fact.id, "") if fact.replaced_by == fact.id else fact.updated_at
             begun[fact.id] = fact.edited_at if fact.edited_at and fact.revision > 1 else fact.created_at
-            is_gone = fact.status in HISTORY and day >= self._day(gone)
+            is_gone = fact.status in HISTORY and day >= known_day(gone, zone)
             last = period_end(fact.valid_to)
-            is_over = fact.valid_from > day or (last is not None and last < then)
-            if day >= self._day(begun[fact.id]) and not (is_gone or is_over or self.is_deleted(fact)):
+            is_valid = fact.valid_from <= day and (last is None or last >= then)
+            if is_valid and day >= known_day(begun[fact.id], zone) and not (is_gone or self.is_deleted(fact)):
                 found.append(fact)
         return strongest_first(found)
 
     def is_deleted(self, fact: Fact) -> bool:
         """Say whether a fact ended as somebody deleted it, who may want it back."""
         return fact.status == "ended" and self.notes.get(text_key(fact.content), {}).get("fact_id") == fact.id
-
-    def _day(self, time: str | None) -> str:
-        return day_of(time, self.control.zone) if time and moment(time) else ""
 
     def revisions_of(self, fact_id: str) -> list[Fact]:
         """Return all that a fact said, oldest first (`FactEffects.history`)."""

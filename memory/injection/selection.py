@@ -116,13 +116,14 @@ def inject(previous: Injected | None, snapshot: MemorySnapshot, turn: TurnCondit
             after = replace(kept, deltas=(*deltas, *added))
             if turn.size(after, snapshot) <= room:
                 return after
-    # With half of the budget first: that says which past turns a fact tells already.
     new = Injected(since=turn.now, at=turn.now, lines_edit=snapshot.control.edit)
-    told_by = replace(new, block=choose_block(snapshot, replace(turn, budget=half)), since=math.inf)
     fitting = relevant(recalled.hits, LEAST_SHARE) if is_about else ()
     lines = [hit for hit in fitting if hit.document.entry]
-    room = turn.budget - turn.count(render_block(told_by, snapshot, half, turn.count))
-    new = replace(new, deltas=_delta(told_by, snapshot, turn, lines, left=room, room=room))
+    if lines or recalled.standing:
+        # With half of the budget first: that says which past turns a fact tells already.
+        told_by = replace(new, block=choose_block(snapshot, replace(turn, budget=half)), since=math.inf)
+        room = turn.budget - turn.count(render_block(told_by, snapshot, half, turn.count))
+        new = replace(new, deltas=_delta(told_by, snapshot, turn, lines, left=room, room=room))
     left = replace(turn, budget=turn.budget - turn.size(new, snapshot))
     return replace(new, block=choose_block(snapshot, left, left.budget if is_about else QUIET_TOKENS))
 

@@ -366,13 +366,13 @@ class Index:
             facts_together = [[at for at in session if there[at].kind == "fact"] for session in sessions]
             session_of, before, after = ([nothing] * len(self._documents) for nothing in (0, -1, -1))
             tells = [1.0 if each.kind == "fact" else _SAID_ALONE for each in there]
-            for place, session in enumerate(sessions, start=1):
+            for place, (session, facts) in enumerate(zip(sessions, facts_together, strict=True), start=1):
                 for number in session:
                     session_of[number] = place
                 row = [at for at in session if there[at].kind == "turn"]
                 for one, other in pairwise(row):
                     before[other], after[one] = one, other
-                for at in row if facts_together[place - 1] else ():
+                for at in row if facts else ():
                     tells[at] = _SAID
             lengths = [*map(len, self._words)]
             of_sessions = [0, *(sum(map(lengths.__getitem__, session)) for session in sessions)]

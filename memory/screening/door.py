@@ -76,13 +76,13 @@ def secret_parts(text: str, *, is_reply: bool = False) -> list[str]:
 
 def _codes(text: str) -> list[str]:
     """Return the words with digits that may be secrets by what stands around them; all of the text if one is known."""
-    if secrets.is_known_secret(compatible(text)):
-        return [text]
-    return [each for each in _held_values(text) if sum(map(str.isalnum, each)) >= _LEAST_VALUE]
-
-
-def _held_values(text: str) -> list[str]:
     line = compatible(text)
+    if secrets.is_known_secret(line):
+        return [text]
+    return [each for each in _held_values(line) if sum(map(str.isalnum, each)) >= _LEAST_VALUE]
+
+
+def _held_values(line: str) -> list[str]:
     is_key = secrets.is_made_by_machine(line)
     held = (value for value, names in value_features(line) if is_key or SECRET_JUDGE.holds([names]))
     return secrets.values_in(" ".join(held))
@@ -90,7 +90,7 @@ def _held_values(text: str) -> list[str]:
 
 def secret_values(part: str) -> list[str]:
     """Return the words with digits that a sentence may hold as secrets: by what stands around them, or else all."""
-    return _held_values(part) or secrets.values_in(part)
+    return _held_values(compatible(part)) or secrets.values_in(part)
 
 
 def opening(text: str) -> str:
